@@ -1,0 +1,223 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spec
+
+// The conditions of a Session. All of them are present from the first visit.
+const (
+	// ConditionAccepted: the document in force decodes and is valid.
+	ConditionAccepted = "Accepted"
+	// ConditionObserved: tmux and the process table answered.
+	ConditionObserved = "Observed"
+	// ConditionWorkspaceReady: the workspace can be used.
+	ConditionWorkspaceReady = "WorkspaceReady"
+	// ConditionClientAlive: the client's process runs.
+	ConditionClientAlive = "ClientAlive"
+	// ConditionConversationBound: a conversation belongs to the session.
+	ConditionConversationBound = "ConversationBound"
+	// ConditionUpToDate: the running client was started from the present spec.
+	ConditionUpToDate = "UpToDate"
+	// ConditionReady: the session can be used now.
+	ConditionReady = "Ready"
+	// ConditionSuspended: spec.suspend holds the client down.
+	ConditionSuspended = "Suspended"
+	// ConditionInputRequired: the client is alive and a person must answer.
+	ConditionInputRequired = "InputRequired"
+	// ConditionStalled: nothing changes until a person or the world acts.
+	ConditionStalled = "Stalled"
+)
+
+// ConditionTypes lists every condition in the order in which it is shown.
+var ConditionTypes = []string{
+	ConditionAccepted, ConditionObserved, ConditionWorkspaceReady, ConditionClientAlive,
+	ConditionConversationBound, ConditionUpToDate, ConditionReady, ConditionSuspended,
+	ConditionInputRequired, ConditionStalled,
+}
+
+// Reasons of conditions, verdicts and events. One word is used for one meaning
+// everywhere.
+const (
+	// ReasonAccepted: the document is valid.
+	ReasonAccepted = "Accepted"
+	// ReasonInvalid: the document does not decode or validate.
+	ReasonInvalid = "Invalid"
+	// ReasonDuplicateName: two documents declare the same name.
+	ReasonDuplicateName = "DuplicateName"
+	// ReasonRemovalHeld: the document is missing but its removal is held back.
+	ReasonRemovalHeld = "RemovalHeld"
+	// ReasonRemovalSettling: the document is missing; the settle time runs.
+	ReasonRemovalSettling = "RemovalSettling"
+
+	// ReasonObserved: a complete observation was made.
+	ReasonObserved = "Observed"
+	// ReasonNotYetObserved: no observation was made since the daemon started.
+	ReasonNotYetObserved = "NotYetObserved"
+	// ReasonTmuxTimeout: tmux did not answer within its deadline.
+	ReasonTmuxTimeout = "TmuxTimeout"
+	// ReasonTmuxNotFound: the tmux program was not found.
+	ReasonTmuxNotFound = "TmuxNotFound"
+	// ReasonTmuxUnreachable: the recorded tmux server lives but does not answer
+	// on its socket.
+	ReasonTmuxUnreachable = "TmuxUnreachable"
+	// ReasonTmuxDenied: tmux or the socket refused access.
+	ReasonTmuxDenied = "TmuxDenied"
+	// ReasonTmuxMismatch: client and server speak different protocols.
+	ReasonTmuxMismatch = "TmuxMismatch"
+	// ReasonTmuxFailed: tmux failed in another way.
+	ReasonTmuxFailed = "TmuxFailed"
+	// ReasonListingIncomplete: a listing broke off or was malformed.
+	ReasonListingIncomplete = "ListingIncomplete"
+	// ReasonTwoServers: another tmux server answers on the path of a recorded
+	// one that lives.
+	ReasonTwoServers = "TwoServers"
+	// ReasonForeignServer: the tmux server on the path belongs to another
+	// instance of muxlet.
+	ReasonForeignServer = "ForeignServer"
+	// ReasonProcessUnknown: the process table could not be read.
+	ReasonProcessUnknown = "ProcessUnknown"
+	// ReasonServerStarting: a tmux server is being started.
+	ReasonServerStarting = "ServerStarting"
+	// ReasonTmuxServerFailed: a tmux server could not be started.
+	ReasonTmuxServerFailed = "TmuxServerFailed"
+
+	// ReasonRunning: the client runs in its pane.
+	ReasonRunning = "Running"
+	// ReasonStarting: an attempt to start the client is in flight.
+	ReasonStarting = "Starting"
+	// ReasonStopping: the client is being ended.
+	ReasonStopping = "Stopping"
+	// ReasonStarted: a client was executed.
+	ReasonStarted = "Started"
+	// ReasonAdopted: a running client was taken over from what tmux shows.
+	ReasonAdopted = "Adopted"
+	// ReasonDied: a client ended without being asked to by muxlet.
+	ReasonDied = "Died"
+	// ReasonStopped: a client was ended by muxlet.
+	ReasonStopped = "Stopped"
+	// ReasonKilled: the grace period passed and SIGKILL was sent, or a signal
+	// ended the client.
+	ReasonKilled = "Killed"
+	// ReasonExited: the client exited with a status other than 0.
+	ReasonExited = "Error"
+	// ReasonCompleted: the client exited with status 0, or its restart policy
+	// leaves it down.
+	ReasonCompleted = "Completed"
+	// ReasonLost: the end of a client was not observed.
+	ReasonLost = "Lost"
+	// ReasonNoClient: there is no client.
+	ReasonNoClient = "NoClient"
+	// ReasonPaneGone: the process runs but its pane does not.
+	ReasonPaneGone = "PaneGone"
+	// ReasonOrphan: a client that runs without its pane is being ended.
+	ReasonOrphan = "Orphan"
+	// ReasonDuplicateClient: more than one live client was found for a session.
+	ReasonDuplicateClient = "DuplicateClient"
+	// ReasonStartFailed: an attempt ended before its client was executed.
+	ReasonStartFailed = "StartFailed"
+	// ReasonStartTimeout: an attempt did not become ready in time.
+	ReasonStartTimeout = "StartTimeout"
+	// ReasonAttemptAbandoned: an attempt was fenced off without a receipt.
+	ReasonAttemptAbandoned = "AttemptAbandoned"
+	// ReasonCrashLoopBackOff: the next start waits because of earlier deaths.
+	ReasonCrashLoopBackOff = "CrashLoopBackOff"
+	// ReasonWaitingForBudget: too many starts are in flight.
+	ReasonWaitingForBudget = "WaitingForBudget"
+	// ReasonConfirming: most sessions were seen dead at once; looking again.
+	ReasonConfirming = "Confirming"
+	// ReasonNameConflict: a foreign tmux session has the wanted name.
+	ReasonNameConflict = "NameConflict"
+	// ReasonClientIgnoresKill: the client outlived SIGKILL.
+	ReasonClientIgnoresKill = "ClientIgnoresKill"
+
+	// ReasonWorkspaceReady: the directory is there.
+	ReasonWorkspaceReady = "WorkspaceReady"
+	// ReasonWorkspaceMissing: the directory does not exist.
+	ReasonWorkspaceMissing = "WorkspaceMissing"
+	// ReasonWorkspaceNotDirectory: the path is not a directory.
+	ReasonWorkspaceNotDirectory = "WorkspaceNotDirectory"
+	// ReasonWorkspaceInaccessible: the directory could not be entered or made.
+	ReasonWorkspaceInaccessible = "WorkspaceInaccessible"
+	// ReasonCommandNotFound: the program was not found or cannot be executed.
+	ReasonCommandNotFound = "CommandNotFound"
+	// ReasonEnvFileMissing: a file that env or envFrom names does not exist.
+	ReasonEnvFileMissing = "EnvFileMissing"
+	// ReasonEnvFileInvalid: a file that env or envFrom names cannot be used.
+	ReasonEnvFileInvalid = "EnvFileInvalid"
+	// ReasonExecFailed: the system refused to execute the program.
+	ReasonExecFailed = "ExecFailed"
+	// ReasonFenced: the attempt was given up before its launcher got to run.
+	ReasonFenced = "Fenced"
+	// ReasonLeaseHeld: another client of the session holds the lease.
+	ReasonLeaseHeld = "LeaseHeld"
+	// ReasonShellUnsupported: the account's shell is not one that muxlet knows.
+	ReasonShellUnsupported = "ShellUnsupported"
+	// ReasonStateUnwritable: the record could not be written.
+	ReasonStateUnwritable = "StateUnwritable"
+	// ReasonRecordQuarantined: both generations of the record are damaged.
+	ReasonRecordQuarantined = "RecordQuarantined"
+	// ReasonRecordTooNew: the record was written by a newer muxlet.
+	ReasonRecordTooNew = "RecordTooNew"
+
+	// ReasonSuspended: spec.suspend is true.
+	ReasonSuspended = "Suspended"
+	// ReasonNotSuspended: spec.suspend is false.
+	ReasonNotSuspended = "NotSuspended"
+	// ReasonTerminated: ended by a person; down until a demand.
+	ReasonTerminated = "Terminated"
+	// ReasonNotRecovered: lost while no daemon looked and recoveryPolicy is
+	// Dormant.
+	ReasonNotRecovered = "NotRecovered"
+	// ReasonResumed: a person asked for a client.
+	ReasonResumed = "Resumed"
+	// ReasonRestarting: a person asked for another client.
+	ReasonRestarting = "Restarting"
+	// ReasonRemoved: the document was removed.
+	ReasonRemoved = "Removed"
+	// ReasonOrphaned: the document was removed and the client left running.
+	ReasonOrphaned = "Orphaned"
+	// ReasonUnclaimed: a pane of this instance has no session.
+	ReasonUnclaimed = "Unclaimed"
+
+	// ReasonUpToDate: the client runs what the spec says.
+	ReasonUpToDate = "UpToDate"
+	// ReasonUpdatePending: an edit waits for its moment.
+	ReasonUpdatePending = "UpdatePending"
+	// ReasonUpdating: an edit is replacing the client.
+	ReasonUpdating = "Updating"
+	// ReasonLaunchedSpecUnknown: what the client was started from is not known.
+	ReasonLaunchedSpecUnknown = "LaunchedSpecUnknown"
+	// ReasonNotApplicable: the condition has no meaning for this class.
+	ReasonNotApplicable = "NotApplicable"
+	// ReasonNothingAsked: no question waits for a person.
+	ReasonNothingAsked = "NothingAsked"
+	// ReasonProgressing: muxlet can go on by itself.
+	ReasonProgressing = "Progressing"
+	// ReasonUnknown: there is no answer yet.
+	ReasonUnknown = "Unknown"
+
+	// ReasonServerStarted: a tmux server was started.
+	ReasonServerStarted = "ServerStarted"
+	// ReasonServerLost: the recorded tmux server is proven dead.
+	ReasonServerLost = "ServerLost"
+	// ReasonSocketRestored: the socket of the recorded tmux server was recovered.
+	ReasonSocketRestored = "SocketRestored"
+)
+
+// Status is the computed word of the STATUS column.
+type Status string
+
+// The words of the STATUS column.
+const (
+	StatusRunning          Status = "Running"
+	StatusStarting         Status = "Starting"
+	StatusDormant          Status = "Dormant"
+	StatusTerminated       Status = "Terminated"
+	StatusSuspended        Status = "Suspended"
+	StatusCompleted        Status = "Completed"
+	StatusCrashLoopBackOff Status = "CrashLoopBackOff"
+	StatusBlocked          Status = "Blocked"
+	StatusStopping         Status = "Stopping"
+	StatusInvalid          Status = "Invalid"
+	StatusConflict         Status = "Conflict"
+	StatusUnknown          Status = "Unknown"
+)

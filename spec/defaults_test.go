@@ -1,0 +1,123 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spec
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
+)
+
+func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
+	s := SessionSpec{Client: ClientSpec{Command: []string{"sh"}}}
+	SetDefaults(&s)
+	assert.Equal(t, SessionSpec{
+		ClientClassName:               "exec",
+		Client:                        ClientSpec{Command: []string{"sh"}, ShellMode: "Interactive"},
+		Workspace:                     WorkspaceSpec{Type: "Directory"},
+		RestartPolicy:                 "Always",
+		RecoveryPolicy:                "Resume",
+		UpdateStrategy:                UpdateStrategy{Type: "WhenIdle"},
+		StartupTimeoutSeconds:         ptr.To[int32](60),
+		TerminationGracePeriodSeconds: ptr.To[int32](10),
+		Terminal:                      TerminalSpec{Columns: 200, Rows: 50, HistoryLimit: ptr.To[int32](50_000)},
+		DeletionPolicy:                "Delete",
+	}, s)
+}
+
+func TestDefaultsChangeNothingTheSecondTime(t *testing.T) {
+	for name, s := range map[string]SessionSpec{
+		"empty":      {},
+		"everything": DecodeFile("f", []byte(everyField)).Items[0].Session.Spec,
+		"zeros":      {TerminationGracePeriodSeconds: ptr.To[int32](0), Terminal: TerminalSpec{HistoryLimit: ptr.To[int32](0)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			SetDefaults(&s)
+			again := *s.DeepCopy()
+			SetDefaults(&again)
+			assert.Equal(t, s, again)
+		})
+	}
+}
+
+func TestDefaultsKeepWhatAPersonWrote(t *testing.T) {
+	want := DecodeFile("f", []byte(everyField)).Items[0].Session.Spec
+	assert.EqualValues(t, 0, *want.TerminationGracePeriodSeconds)
+	assert.Equal(t, DeletionOrphan, want.DeletionPolicy)
+	s := SessionSpec{ClientClassName: "claude", Client: ClientSpec{Command: []string{"sh"}}}
+	SetDefaults(&s)
+	assert.Equal(t, "claude", s.ClientClassName)
+}
+
+func TestClassIsNotGuessedWithoutACommand(t *testing.T) {
+	var s SessionSpec
+	SetDefaults(&s)
+	assert.Empty(t, s.ClientClassName)
+}
+
+func TestOnlyWhatAClientWasStartedFromIsALaunchDifference(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*SessionSpec)
+		want   []string
+	}{
+		"nothing":      {func(*SessionSpec) {}, nil},
+		"class":        {func(s *SessionSpec) { s.ClientClassName = "x" }, []string{"spec.clientClassName"}},
+		"command":      {func(s *SessionSpec) { s.Client.Command = []string{"npm", "test"} }, []string{"spec.client.command"}},
+		"args":         {func(s *SessionSpec) { s.Client.Args = nil }, []string{"spec.client.args"}},
+		"env":          {func(s *SessionSpec) { s.Client.Env[0].Value = "info" }, []string{"spec.client.env"}},
+		"order of env": {func(s *SessionSpec) { s.Client.Env[0], s.Client.Env[1] = s.Client.Env[1], s.Client.Env[0] }, []string{"spec.client.env"}},
+		"file of env":  {func(s *SessionSpec) { s.Client.Env[1].ValueFrom.FileRef.Path = "/other" }, []string{"spec.client.env"}},
+		"envFrom":      {func(s *SessionSpec) { s.Client.EnvFrom[0].FileRef.Optional = false }, []string{"spec.client.envFrom"}},
+		"shell mode":   {func(s *SessionSpec) { s.Client.ShellMode = ShellNone }, []string{"spec.client.shellMode"}},
+		"directory":    {func(s *SessionSpec) { s.Workspace.Directory = "/other" }, []string{"spec.workspace.directory"}},
+		"several": {func(s *SessionSpec) { s.Workspace.Directory, s.Client.Command = "/other", []string{"a"} },
+			[]string{"spec.client.command", "spec.workspace.directory"}},
+
+		"policies": {func(s *SessionSpec) {
+			s.RestartPolicy, s.RecoveryPolicy, s.Suspend, s.DeletionPolicy = RestartNever, RecoveryResume, false, DeletionDelete
+			s.UpdateStrategy.Type, s.StartupTimeoutSeconds, s.TerminationGracePeriodSeconds = UpdateOnRestart, nil, nil
+		}, nil},
+		"terminal":       {func(s *SessionSpec) { s.Terminal = TerminalSpec{Columns: 99} }, nil},
+		"workspace type": {func(s *SessionSpec) { s.Workspace.Type = WorkspaceDirectory }, nil},
+		"where args begin": {func(s *SessionSpec) {
+			s.Client.Command, s.Client.Args = append(s.Client.Command, s.Client.Args[0]), s.Client.Args[1:]
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			launched := DecodeFile("f", []byte(everyField)).Items[0].Session.Spec
+			wanted := *launched.DeepCopy()
+			c.change(&wanted)
+			assert.Equal(t, c.want, LaunchDiff(&launched, &wanted))
+			assert.Equal(t, c.want, LaunchDiff(&wanted, &launched))
+		})
+	}
+}
+
+func TestDefaultsAndEmptyListsAreNoLaunchDifference(t *testing.T) {
+	a := SessionSpec{Client: ClientSpec{Command: []string{"sh"}}}
+	b := SessionSpec{
+		ClientClassName: ClassExec,
+		Client: ClientSpec{
+			Command: []string{"sh"}, Args: []string{}, Env: []EnvVar{}, EnvFrom: []EnvFromSource{}, ShellMode: ShellInteractive,
+		},
+	}
+	assert.Empty(t, LaunchDiff(&a, &b))
+	assert.Empty(t, a.ClientClassName, "the arguments stay as they are")
+	assert.Nil(t, a.TerminationGracePeriodSeconds)
+}
+
+func TestCopyOfASessionSharesNothing(t *testing.T) {
+	s := DecodeFile("f", []byte(everyField)).Items[0].Session
+	before := s.DeepCopy()
+	changed := s.DeepCopy()
+	changed.Labels["repo"] = "x"
+	changed.Spec.Client.Command[0] = "x"
+	changed.Spec.Client.Env[1].ValueFrom.FileRef.Path = "x"
+	*changed.Spec.StartupTimeoutSeconds = 9
+	require.Equal(t, before, s)
+	assert.True(t, strings.HasPrefix(before.Spec.Client.Command[0], "npm"))
+}

@@ -1,0 +1,159 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package durable writes small files so that a crash at any instant leaves the
+// old content or the new one, and reads them so that a damaged file is told
+// from a missing one and from one of a newer version. It never removes a file
+// and never repairs one.
+package durable
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrCorrupt is matched by the error of Read for a file whose envelope or
+// checksum is wrong.
+var ErrCorrupt = errors.New("content is damaged")
+
+// ErrNewer is matched by the error of Read for a file of a newer version.
+var ErrNewer = errors.New("file was written by a newer version of muxlet")
+
+// envelope is the format of a durable file: one JSON object. It is the same in
+// every version, so that damage to the version itself is told from a newer one.
+type envelope struct {
+	Version  int             `json:"version"`
+	Checksum string          `json:"checksum"` // of version and data
+	Data     json.RawMessage `json:"data"`
+}
+
+// TempPrefix begins the names of the temporary files of WriteFile. One that is
+// found while nobody writes in its directory was left by a crash.
+const TempPrefix = ".tmp-"
+
+// WriteFile replaces the content of path: temporary file in the same
+// directory, fsync, rename, fsync of the directory.
+func WriteFile(path string, data []byte, perm fs.FileMode) (err error) {
+	dir := filepath.Dir(path)
+	tmp, err := os.CreateTemp(dir, TempPrefix+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("create temporary file: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreMissing(os.Remove(tmp.Name())))
+		}
+	}()
+	if err := fill(tmp, data, perm); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return fmt.Errorf("rename temporary file: %w", err)
+	}
+	return SyncDir(dir)
+}
+
+func fill(f *os.File, data []byte, perm fs.FileMode) error {
+	_, err := f.Write(data)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write temporary file: %w", err)
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// SyncDir makes renames and removals in dir durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("open directory: %w", err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("sync directory: %w", err)
+	}
+	return nil
+}
+
+// Encode returns v as a durable file's content: JSON with a version and the
+// SHA-256 of both.
+func Encode(version int, v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	out, err := json.Marshal(envelope{Version: version, Checksum: checksum(version, data), Data: data})
+	if err != nil {
+		return nil, fmt.Errorf("encode envelope: %w", err)
+	}
+	return append(out, '\n'), nil
+}
+
+// Decode reads what Encode wrote. The error matches ErrCorrupt for damaged
+// content and ErrNewer for a version above maxVersion.
+func Decode(data []byte, maxVersion int, v any) error {
+	var env envelope
+	if err := json.Unmarshal(data, &env); err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if env.Checksum != checksum(env.Version, env.Data) {
+		return fmt.Errorf("%w: checksum differs", ErrCorrupt)
+	}
+	if env.Version > maxVersion {
+		return fmt.Errorf("%w: version %d, this one reads up to %d", ErrNewer, env.Version, maxVersion)
+	}
+	if err := json.Unmarshal(env.Data, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return nil
+}
+
+// Write stores v at path with mode 0600.
+func Write(path string, version int, v any) error {
+	data, err := Encode(version, v)
+	if err != nil {
+		return err
+	}
+	return WriteFile(path, data, 0o600)
+}
+
+// Read loads what Write stored. The error matches fs.ErrNotExist, ErrCorrupt or
+// ErrNewer.
+func Read(path string, maxVersion int, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return fmt.Errorf("%w: %s is empty", ErrCorrupt, filepath.Base(path))
+	}
+	if err := Decode(data, maxVersion, v); err != nil {
+		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+func checksum(version int, data []byte) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d\n", version)
+	sum.Write(data)
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,90 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spec
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func sampleFiles(t testing.TB) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob("../config/samples/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	files := map[string][]byte{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		files[path] = data
+	}
+	return files
+}
+
+func TestEverySampleIsValid(t *testing.T) {
+	names := map[string]string{}
+	for path, data := range sampleFiles(t) {
+		docs := DecodeFile(path, data)
+		assert.Empty(t, texts(docs))
+		require.NotEmpty(t, docs.Items)
+		for _, doc := range docs.Items {
+			require.NotNil(t, doc.Session)
+			assert.Empty(t, names[doc.Name], "%s is declared in two samples", doc.Name)
+			names[doc.Name] = path
+		}
+	}
+}
+
+// A sample runs on any Linux machine, without an account, as it stands.
+func TestEverySampleRunsAnywhere(t *testing.T) {
+	for path, data := range sampleFiles(t) {
+		for _, doc := range DecodeFile(path, data).Items {
+			s := doc.Session.Spec
+			assert.Equal(t, "sh", s.Client.Command[0], doc.Name)
+			if s.Workspace.Type == WorkspaceDirectory {
+				assert.Equal(t, "~", s.Workspace.Directory, "%s: no other directory exists everywhere", doc.Name)
+			}
+			for _, source := range s.Client.EnvFrom {
+				assert.True(t, source.FileRef.Optional, doc.Name)
+			}
+		}
+	}
+}
+
+// Nothing that a file can hold stops the daemon, and what is accepted is valid.
+func FuzzDecodeFileNeverPanics(f *testing.F) {
+	for _, data := range sampleFiles(f) {
+		f.Add(data)
+	}
+	for _, text := range []string{
+		"", good("a"), everyField, "\uFEFF---\n...\n%YAML 1.2\n---\na: &a [*a, !!binary x]\n", "a:\n\tb: 'x\n", `{"a":"\ud83d\ude00\/"}`,
+		"- &a0 {x: y}\n- &b0 {<<: [*a0, *a0]}\n", "? [a]\n: b\n", "a: 1_0.5e3\nb: 0x7\nc: .inf\nd: 2026-01-02\ne: !!int x\n", head + "spec: {<<: *x}\n", "\x00", "\xff\xfe",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		docs := DecodeFile("f", data)
+		lines := strings.Count(strings.ReplaceAll(string(data), "\r", "\n"), "\n") + 1
+		for _, doc := range docs.Items {
+			require.Equal(t, doc.Session == nil, len(doc.Problems) > 0, "a document is good or has problems")
+			require.True(t, doc.Line >= 1 && doc.EndLine <= lines, "%d to %d of %d", doc.Line, doc.EndLine, lines)
+			for _, p := range doc.Problems {
+				require.True(t, p.Line >= 1 && p.Column >= 1, p.Error())
+				require.NotContains(t, p.Message, "this cannot be decoded", "the walk finds every mistake before the decoder")
+			}
+			if doc.Session != nil {
+				require.Empty(t, Validate(doc.Session))
+				require.Contains(t, docs.Names, doc.Session.Name)
+			}
+		}
+		for _, problem := range docs.Problems {
+			require.NotEmpty(t, problem.Message)
+		}
+	})
+}

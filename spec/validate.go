@@ -1,0 +1,150 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spec
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Validate says what is wrong with a defaulted Session. It looks at nothing but
+// the Session: whether a directory or a program exists is found out when it is
+// needed.
+func Validate(s *Session) field.ErrorList {
+	errs := validateMetadata(s, field.NewPath("metadata"))
+	return append(errs, validateSpec(&s.Spec, field.NewPath("spec"))...)
+}
+
+func validateMetadata(s *Session, path *field.Path) field.ErrorList {
+	errs := validateName(s.Name, path.Child("name"))
+	if s.Namespace != "" && s.Namespace != Namespace {
+		errs = append(errs, field.Invalid(path.Child("namespace"), s.Namespace,
+			fmt.Sprintf("%q does not exist here: leave the namespace out; the only one is %s", s.Namespace, Namespace)))
+	}
+	for key, value := range s.Labels {
+		at := path.Child("labels").Key(key)
+		errs = append(errs, qualified(at, key)...)
+		if len(content.IsLabelValue(value)) > 0 {
+			errs = append(errs, field.Invalid(at, value,
+				fmt.Sprintf(`%q cannot be the value of a label: use at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends`, value)))
+		}
+	}
+	size := 0
+	for key, value := range s.Annotations {
+		errs = append(errs, qualified(path.Child("annotations").Key(key), strings.ToLower(key))...)
+		size += len(key) + len(value)
+	}
+	if size > maxAnnotationBytes {
+		errs = append(errs, field.Invalid(path.Child("annotations"), field.OmitValueType{},
+			fmt.Sprintf("the annotations have %d bytes in all; at most %d are kept", size, maxAnnotationBytes)))
+	}
+	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return errs
+}
+
+// maxAnnotationBytes is the limit of Kubernetes.
+const maxAnnotationBytes = 256 << 10
+
+// qualified checks the key of a label or an annotation.
+func qualified(path *field.Path, key string) field.ErrorList {
+	if len(content.IsLabelKey(key)) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, key,
+		fmt.Sprintf(`%q cannot be a key: use at most 63 letters, digits, "-", "_" and ".", after a prefix such as example.com/ if you like`, key))}
+}
+
+func validateName(name string, path *field.Path) field.ErrorList {
+	switch {
+	case name == "":
+		return field.ErrorList{field.Required(path, "the session needs a name, such as checkout-bug")}
+	case len(content.IsDNS1123Label(name)) == 0:
+		return nil
+	}
+	detail := fmt.Sprintf(`%q cannot be a session's name: use at most 63 of a-z, 0-9 and "-", with a letter or digit at both ends`, name)
+	return field.ErrorList{field.Invalid(path, name, suggest(detail, nearestName(name)))}
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nearestName turns a text into a session's name; empty when nothing is left.
+func nearestName(name string) string {
+	name = strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	return strings.TrimRight(name[:min(len(name), content.DNS1123LabelMaxLength)], "-")
+}
+
+func validateSpec(s *SessionSpec, path *field.Path) field.ErrorList {
+	errs := validateClass(s, path)
+	errs = append(errs, validateClient(&s.Client, path.Child("client"))...)
+	errs = append(errs, validateWorkspace(&s.Workspace, path.Child("workspace"))...)
+	errs = append(errs, oneOf(path.Child("restartPolicy"), s.RestartPolicy, RestartAlways, RestartOnFailure, RestartNever)...)
+	errs = append(errs, oneOf(path.Child("recoveryPolicy"), s.RecoveryPolicy, RecoveryResume, RecoveryDormant)...)
+	errs = append(errs, oneOf(path.Child("updateStrategy", "type"), s.UpdateStrategy.Type, UpdateWhenIdle, UpdateRecreate, UpdateOnRestart)...)
+	errs = append(errs, oneOf(path.Child("deletionPolicy"), s.DeletionPolicy, DeletionDelete, DeletionOrphan)...)
+	errs = append(errs, between(path.Child("startupTimeoutSeconds"), s.StartupTimeoutSeconds, 1, 3600)...)
+	errs = append(errs, between(path.Child("terminationGracePeriodSeconds"), s.TerminationGracePeriodSeconds, 0, 3600)...)
+	terminal := path.Child("terminal")
+	errs = append(errs, between(terminal.Child("columns"), &s.Terminal.Columns, 20, 1000)...)
+	errs = append(errs, between(terminal.Child("rows"), &s.Terminal.Rows, 5, 1000)...)
+	return append(errs, between(terminal.Child("historyLimit"), s.Terminal.HistoryLimit, 0, 1_000_000)...)
+}
+
+func validateClass(s *SessionSpec, path *field.Path) field.ErrorList {
+	if s.ClientClassName == "" || s.ClientClassName == ClassExec {
+		return nil
+	}
+	detail := suggest(onlyOne(s.ClientClassName, "built-in class", ClassExec))
+	return field.ErrorList{field.Invalid(path.Child("clientClassName"), s.ClientClassName, detail)}
+}
+
+func validateWorkspace(w *WorkspaceSpec, path *field.Path) field.ErrorList {
+	errs := oneOf(path.Child("type"), w.Type, WorkspaceDirectory, WorkspaceDirectoryOrCreate)
+	at := path.Child("directory")
+	if w.Directory == "" {
+		return append(errs, field.Required(at, "the session needs a directory to run in, such as ~/src/shop"))
+	}
+	return append(errs, validatePath(at, w.Directory)...)
+}
+
+var anchored = regexp.MustCompile(`^(/|~$|~/|\$[A-Za-z_]|\$\{[A-Za-z_][A-Za-z0-9_]*\})`)
+
+// validatePath wants a path that does not depend on where the daemon runs.
+func validatePath(at *field.Path, path string) field.ErrorList {
+	switch {
+	case strings.ContainsRune(path, 0):
+		return field.ErrorList{field.Invalid(at, path, "a path cannot have a NUL byte")}
+	case anchored.MatchString(path):
+		return nil
+	case strings.HasPrefix(path, "~"):
+		return field.ErrorList{field.Invalid(at, path, fmt.Sprintf("%q: ~ stands for your own home directory alone; write the other path in full", path))}
+	}
+	detail := fmt.Sprintf("%q is relative; it must begin with /, ~/ or $VAR", path)
+	return field.ErrorList{field.Invalid(at, path, suggest(detail, "~/"+strings.TrimPrefix(path, "./")))}
+}
+
+// oneOf checks an enum.
+func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	words := make([]string, len(allowed))
+	for i, a := range allowed {
+		words[i] = string(a)
+	}
+	detail := fmt.Sprintf("%q is not one of %s", string(value), strings.Join(words, ", "))
+	return field.ErrorList{field.Invalid(path, string(value), suggest(detail, nearest(string(value), words)))}
+}
+
+// between checks a number, limits included.
+func between(path *field.Path, value *int32, low, high int32) field.ErrorList {
+	if value == nil || (*value >= low && *value <= high) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, *value, fmt.Sprintf("%d is not between %d and %d", *value, low, high))}
+}
