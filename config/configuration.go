@@ -1,0 +1,160 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersionKind of the settings file.
+var GroupVersionKind = schema.GroupVersionKind{Group: "config.muxlet.dev", Version: "v1alpha1", Kind: "MuxletConfiguration"}
+
+// MuxletConfiguration is the settings file. A leading ~ and $VAR are expanded
+// in paths, which are absolute otherwise.
+type MuxletConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Manifests are the directories (or files) that declare sessions. Default
+	// $XDG_CONFIG_HOME/muxlet/sessions.
+	Manifests []string `json:"manifests"`
+	// StateDir keeps records, events and screens. Default
+	// $XDG_STATE_HOME/muxlet.
+	StateDir string `json:"stateDir"`
+	// RuntimeDir keeps sockets, locks and leases. Default
+	// $XDG_RUNTIME_DIR/muxlet; <stateDir>/run when stateDir was given or there
+	// is no XDG_RUNTIME_DIR.
+	RuntimeDir string `json:"runtimeDir"`
+	// Tmux is how the tmux server is spoken to.
+	Tmux Tmux `json:"tmux"`
+	// ResyncPeriod is the longest time between two looks at the manifests and at
+	// tmux. Default 15s, 100ms to 1h.
+	ResyncPeriod metav1.Duration `json:"resyncPeriod"`
+	// Observation is how the world is looked at.
+	Observation Observation `json:"observation"`
+	// BackOff puts off the restarts of a client that keeps dying.
+	BackOff BackOff `json:"backOff"`
+	// Starts bounds what is started at the same time.
+	Starts Starts `json:"starts"`
+	// MassDeath says when most sessions are dead at once.
+	MassDeath MassDeath `json:"massDeath"`
+	// Removal says when a document that is missing is believed to be removed.
+	Removal Removal `json:"removal"`
+	// Retention bounds what is kept.
+	Retention Retention `json:"retention"`
+	// Logging is the daemon's log on standard error.
+	Logging Logging `json:"logging"`
+}
+
+// Tmux is how the tmux server is spoken to.
+type Tmux struct {
+	// Command is the tmux program: a name that is looked for in PATH, or a path.
+	// Default tmux.
+	Command string `json:"command"`
+	// Timeout of one call. Default 5s, 100ms to 1m.
+	Timeout metav1.Duration `json:"timeout"`
+}
+
+// Observation is how the world is looked at.
+type Observation struct {
+	// UnknownGracePeriod is how long the last known condition is shown after
+	// tmux stopped to answer. Default 5s, 0s to 10m.
+	UnknownGracePeriod metav1.Duration `json:"unknownGracePeriod"`
+	// BootIDPath is the file whose content changes with each boot. Default
+	// /proc/sys/kernel/random/boot_id.
+	BootIDPath string `json:"bootIDPath"`
+}
+
+// BackOff puts off the restarts of a client that keeps dying: not at all after
+// the first death, by Initial after the second, then twice as long each time.
+type BackOff struct {
+	// Initial wait. Default 1s, from 1ms up to Max.
+	Initial metav1.Duration `json:"initial"`
+	// Max wait. Default 5m, up to 24h.
+	Max metav1.Duration `json:"max"`
+	// ResetAfter is how long a client must live for its earlier deaths to be
+	// forgotten. Default 10m, 1ms to 24h.
+	ResetAfter metav1.Duration `json:"resetAfter"`
+}
+
+// Starts bounds what is started at the same time.
+type Starts struct {
+	// MaxInFlight is the number of attempts that may be under way, each from its
+	// beginning until its client is ready. Default 4, 1 to 1000.
+	MaxInFlight int32 `json:"maxInFlight"`
+}
+
+// MassDeath says when most sessions are dead at once, so that a second look is
+// taken before anything is started. Both numbers must be reached.
+type MassDeath struct {
+	// MinSessions that are dead. Default 5, 1 to 100000.
+	MinSessions int32 `json:"minSessions"`
+	// Percent of the sessions that had a client. Default 50, 1 to 100.
+	Percent int32 `json:"percent"`
+}
+
+// Removal says when a document that is missing is believed to be removed.
+type Removal struct {
+	// Settle is how long a document must be missing. Default 3s, 0s to 1h.
+	Settle metav1.Duration `json:"settle"`
+	// GuardMin and GuardPercent hold a removal of at least so many sessions and
+	// so many of the known ones in percent. Default 3, 1 to 100000, and 50, 1 to
+	// 100.
+	GuardMin     int32 `json:"guardMin"`
+	GuardPercent int32 `json:"guardPercent"`
+}
+
+// Retention bounds what is kept.
+type Retention struct {
+	// Events is the number of events. Default 1000, 1 to 100000.
+	Events int32 `json:"events"`
+	// Archive is how long the record of a removed session is kept. Default 720h,
+	// 0s to 87600h.
+	Archive metav1.Duration `json:"archive"`
+}
+
+// Logging is the daemon's log on standard error.
+type Logging struct {
+	// Format of a line. Default text.
+	Format LogFormat `json:"format"`
+	// Verbosity: 0 changes and faults, 1 decisions with their inputs, 2 traces.
+	// Default 0, 0 to 10.
+	Verbosity int32 `json:"verbosity"`
+}
+
+// LogFormat is the format of a log line.
+type LogFormat string
+
+// The log formats.
+const (
+	// LogText is for a person.
+	LogText LogFormat = "text"
+	// LogJSON is one JSON object a line.
+	LogJSON LogFormat = "json"
+)
+
+// defaults are the settings that need no environment. Manifests, StateDir and
+// RuntimeDir are filled in by Load.
+func defaults() MuxletConfiguration {
+	apiVersion, kind := GroupVersionKind.ToAPIVersionAndKind()
+	return MuxletConfiguration{
+		TypeMeta:     metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
+		Tmux:         Tmux{Command: "tmux", Timeout: duration(5 * time.Second)},
+		ResyncPeriod: duration(15 * time.Second),
+		Observation: Observation{
+			UnknownGracePeriod: duration(5 * time.Second),
+			BootIDPath:         "/proc/sys/kernel/random/boot_id",
+		},
+		BackOff:   BackOff{Initial: duration(time.Second), Max: duration(5 * time.Minute), ResetAfter: duration(10 * time.Minute)},
+		Starts:    Starts{MaxInFlight: 4},
+		MassDeath: MassDeath{MinSessions: 5, Percent: 50},
+		Removal:   Removal{Settle: duration(3 * time.Second), GuardMin: 3, GuardPercent: 50},
+		Retention: Retention{Events: 1000, Archive: duration(720 * time.Hour)},
+		Logging:   Logging{Format: LogText},
+	}
+}
+
+func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }

@@ -1,0 +1,379 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/muxlet/muxlet/spec"
+)
+
+const header = "apiVersion: config.muxlet.dev/v1alpha1\nkind: MuxletConfiguration\n"
+
+// inputs are those of a person with a home directory and nothing set.
+func inputs(t *testing.T, env map[string]string) Inputs {
+	t.Helper()
+	return Inputs{
+		LookupEnv:  func(name string) (string, bool) { value, ok := env[name]; return value, ok },
+		Home:       t.TempDir(),
+		WorkingDir: "/work",
+		UID:        1000,
+	}
+}
+
+// settings writes the default settings file of the inputs.
+func settings(t *testing.T, in Inputs, text string) string {
+	t.Helper()
+	path := filepath.Join(in.Home, ".config/muxlet/config.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func given(s string) *string { return &s }
+
+func TestDefaultsNeedNoFile(t *testing.T) {
+	in := inputs(t, nil)
+	e, err := Load(in)
+	require.NoError(t, err)
+	want := defaults()
+	want.Manifests = []string{in.Home + "/.config/muxlet/sessions"}
+	want.StateDir = in.Home + "/.local/state/muxlet"
+	want.RuntimeDir = in.Home + "/.local/state/muxlet/run"
+	assert.Equal(t, want, e.MuxletConfiguration)
+	assert.Empty(t, e.File)
+	for path, origin := range e.Origin {
+		assert.Equal(t, OriginDefault, origin, path)
+	}
+	assert.Len(t, e.Origin, len(leaves()))
+}
+
+func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
+	c := defaults()
+	assert.Equal(t, "tmux", c.Tmux.Command)
+	assert.Equal(t, "/proc/sys/kernel/random/boot_id", c.Observation.BootIDPath)
+	assert.Equal(t, LogText, c.Logging.Format)
+	for name, d := range map[string][2]time.Duration{
+		"timeout":    {c.Tmux.Timeout.Duration, 5 * time.Second},
+		"resync":     {c.ResyncPeriod.Duration, 15 * time.Second},
+		"grace":      {c.Observation.UnknownGracePeriod.Duration, 5 * time.Second},
+		"initial":    {c.BackOff.Initial.Duration, time.Second},
+		"max":        {c.BackOff.Max.Duration, 5 * time.Minute},
+		"resetAfter": {c.BackOff.ResetAfter.Duration, 10 * time.Minute},
+		"settle":     {c.Removal.Settle.Duration, 3 * time.Second},
+		"archive":    {c.Retention.Archive.Duration, 720 * time.Hour},
+	} {
+		assert.Equal(t, d[1], d[0], name)
+	}
+	assert.Equal(t, []int32{4, 5, 50, 3, 50, 1000, 0}, []int32{
+		c.Starts.MaxInFlight, c.MassDeath.MinSessions, c.MassDeath.Percent, c.Removal.GuardMin, c.Removal.GuardPercent,
+		c.Retention.Events, c.Logging.Verbosity,
+	})
+	c.Manifests = []string{"/m"}
+	assert.Empty(t, Validate(&c))
+}
+
+const everySetting = header + `
+manifests: [~/a, "$BASE/b", /c]
+stateDir: ${BASE}/state
+runtimeDir: ~/run
+tmux: {command: ~/bin/tmux, timeout: 2s}
+resyncPeriod: 1m
+observation: {unknownGracePeriod: 0s, bootIDPath: $BASE/boot_id}
+backOff: {initial: 10ms, max: 200ms, resetAfter: 1h30m}
+starts: {maxInFlight: 1}
+massDeath: {minSessions: 2, percent: 100}
+removal: {settle: 0s, guardMin: 1, guardPercent: 1}
+retention: {events: 5, archive: 24h}
+logging: {format: json, verbosity: 2}
+`
+
+func TestEverySettingIsRead(t *testing.T) {
+	in := inputs(t, map[string]string{"BASE": "/base"})
+	path := settings(t, in, everySetting)
+	e, err := Load(in)
+	require.NoError(t, err)
+	want := MuxletConfiguration{
+		TypeMeta:     defaults().TypeMeta,
+		Manifests:    []string{in.Home + "/a", "/base/b", "/c"},
+		StateDir:     "/base/state",
+		RuntimeDir:   in.Home + "/run",
+		Tmux:         Tmux{Command: in.Home + "/bin/tmux", Timeout: duration(2 * time.Second)},
+		ResyncPeriod: duration(time.Minute),
+		Observation:  Observation{BootIDPath: "/base/boot_id"},
+		BackOff:      BackOff{Initial: duration(10 * time.Millisecond), Max: duration(200 * time.Millisecond), ResetAfter: duration(90 * time.Minute)},
+		Starts:       Starts{MaxInFlight: 1},
+		MassDeath:    MassDeath{MinSessions: 2, Percent: 100},
+		Removal:      Removal{GuardMin: 1, GuardPercent: 1},
+		Retention:    Retention{Events: 5, Archive: duration(24 * time.Hour)},
+		Logging:      Logging{Format: LogJSON, Verbosity: 2},
+	}
+	assert.Equal(t, want, e.MuxletConfiguration)
+	assert.Equal(t, path, e.File)
+	for setting, origin := range e.Origin {
+		assert.Equal(t, OriginFile, origin, setting)
+	}
+}
+
+func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
+	file := header + "manifests: [/file]\nstateDir: /file\nruntimeDir: /file\n"
+	env := map[string]string{EnvManifests: "/env:rel", EnvStateDir: "/env", EnvRuntimeDir: "/env"}
+	flags := func(in *Inputs) {
+		in.Manifests, in.StateDir, in.RuntimeDir = []string{"/flag", "./rel"}, given("/flag"), given("/flag")
+	}
+	for name, c := range map[string]struct {
+		file      string
+		env       map[string]string
+		flags     func(*Inputs)
+		want      string
+		manifests []string
+		origin    string
+	}{
+		"file":          {file, nil, nil, "/file", []string{"/file"}, OriginFile},
+		"environment":   {file, env, nil, "/env", []string{"/env", "/work/rel"}, OriginEnvironment},
+		"flag":          {file, env, flags, "/flag", []string{"/flag", "/work/rel"}, OriginFlag},
+		"flag, no file": {"", nil, flags, "/flag", []string{"/flag", "/work/rel"}, OriginFlag},
+		"empty environment": {file, map[string]string{EnvManifests: "", EnvStateDir: "", EnvRuntimeDir: ""}, nil,
+			"/file", []string{"/file"}, OriginFile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputs(t, c.env)
+			if c.file != "" {
+				settings(t, in, c.file)
+			}
+			if c.flags != nil {
+				c.flags(&in)
+			}
+			e, err := Load(in)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, e.StateDir)
+			assert.Equal(t, c.want, e.RuntimeDir)
+			assert.Equal(t, c.manifests, e.Manifests)
+			for _, setting := range []string{"manifests", "stateDir", "runtimeDir"} {
+				assert.Equal(t, c.origin, e.Origin[setting], setting)
+			}
+			assert.Equal(t, OriginDefault, e.Origin["resyncPeriod"])
+		})
+	}
+}
+
+func TestXDGDirectoriesAreUsedUnlessRelative(t *testing.T) {
+	absolute := map[string]string{"XDG_CONFIG_HOME": "/xc", "XDG_STATE_HOME": "/xs", "XDG_RUNTIME_DIR": "/xr"}
+	e, err := Load(inputs(t, absolute))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"/xc/muxlet/sessions"}, e.Manifests)
+	assert.Equal(t, "/xs/muxlet", e.StateDir)
+	assert.Equal(t, "/xr/muxlet", e.RuntimeDir)
+
+	in := inputs(t, map[string]string{"XDG_CONFIG_HOME": "xc", "XDG_STATE_HOME": "./xs", "XDG_RUNTIME_DIR": "xr"})
+	e, err = Load(in)
+	require.NoError(t, err)
+	assert.Equal(t, []string{in.Home + "/.config/muxlet/sessions"}, e.Manifests)
+	assert.Equal(t, in.Home+"/.local/state/muxlet", e.StateDir)
+	assert.Equal(t, in.Home+"/.local/state/muxlet/run", e.RuntimeDir)
+}
+
+// Two daemons with different state directories must not share a socket: I3.
+func TestRuntimeDirFollowsAStateDirThatWasGiven(t *testing.T) {
+	for name, c := range map[string]struct {
+		env    map[string]string
+		flag   *string
+		file   string
+		runDir string
+	}{
+		"nowhere":         {nil, nil, "", "/xr/muxlet"},
+		"by the flag":     {nil, given("/s"), "", "/s/run"},
+		"by the variable": {map[string]string{EnvStateDir: "/s"}, nil, "", "/s/run"},
+		"by the file":     {nil, nil, header + "stateDir: $S\n", "/s/run"},
+		"empty in a file": {nil, nil, header + "stateDir: \"\"\nruntimeDir: \"\"\nmanifests: []\n", "/xr/muxlet"},
+		"and so was it":   {nil, given("/s"), header + "runtimeDir: /r\n", "/r"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := map[string]string{"XDG_RUNTIME_DIR": "/xr", "S": "/s"}
+			for k, v := range c.env {
+				env[k] = v
+			}
+			in := inputs(t, env)
+			in.StateDir = c.flag
+			if c.file != "" {
+				settings(t, in, c.file)
+			}
+			e, err := Load(in)
+			require.NoError(t, err)
+			assert.Equal(t, c.runDir, e.RuntimeDir)
+			assert.Equal(t, c.runDir, e.Paths.RuntimeDir)
+			if c.runDir != "/r" {
+				assert.Equal(t, OriginDefault, e.Origin["runtimeDir"])
+			}
+		})
+	}
+}
+
+func TestSettingsFileThatWasNamedMustExist(t *testing.T) {
+	in := inputs(t, nil)
+	in.Config = given("gone.yaml")
+	_, err := Load(in)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.EqualError(t, err, "reading the settings file: open /work/gone.yaml: no such file or directory")
+
+	_, err = Load(inputs(t, map[string]string{EnvConfig: "/gone.yaml"}))
+	require.EqualError(t, err, "reading the settings file: open /gone.yaml: no such file or directory")
+
+	in = inputs(t, nil)
+	in.Config = given("/")
+	_, err = Load(in)
+	assert.EqualError(t, err, "reading the settings file: read /: is a directory")
+}
+
+func TestSettingsFileIsFoundByFlagThenVariable(t *testing.T) {
+	in := inputs(t, nil)
+	one, two := filepath.Join(in.Home, "1.yaml"), filepath.Join(in.Home, "2.yaml")
+	require.NoError(t, os.WriteFile(one, []byte(header+"logging: {verbosity: 1}\n"), 0o600))
+	require.NoError(t, os.WriteFile(two, []byte(header+"logging: {verbosity: 2}\n"), 0o600))
+	home := in.Home
+	in = inputs(t, map[string]string{EnvConfig: two, "H": home})
+	e, err := Load(in)
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, e.Logging.Verbosity)
+	in.Config = given("$H/1.yaml")
+	e, err = Load(in)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, e.Logging.Verbosity)
+	assert.Equal(t, one, e.File)
+}
+
+func TestHomeIsNeededOnlyWhereADefaultIs(t *testing.T) {
+	in := inputs(t, nil)
+	in.Home = ""
+	_, err := Load(in)
+	require.EqualError(t, err, "the home directory is not known: set HOME")
+	in.Manifests = []string{"/m"}
+	_, err = Load(in)
+	require.EqualError(t, err, "the home directory is not known: set HOME")
+	in.StateDir = given("/s")
+	e, err := Load(in)
+	require.NoError(t, err)
+	assert.Equal(t, "/s/run", e.RuntimeDir)
+	in.StateDir = given("~/s")
+	_, err = Load(in)
+	assert.EqualError(t, err, "--state-dir: the home directory is not known: set HOME")
+}
+
+func TestWrongInputNamesFlagVariableOrPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		file   string
+		env    map[string]string
+		change func(*Inputs)
+		want   string
+	}{
+		"empty flag":          {"", nil, func(in *Inputs) { in.StateDir = given("") }, "--state-dir is empty: give a path or leave the flag out"},
+		"empty config flag":   {"", nil, func(in *Inputs) { in.Config = given("") }, "--config is empty: give a path or leave the flag out"},
+		"empty runtime flag":  {"", nil, func(in *Inputs) { in.RuntimeDir = given("") }, "--runtime-dir is empty: give a path or leave the flag out"},
+		"empty manifests":     {"", nil, func(in *Inputs) { in.Manifests = []string{"/m", ""} }, "--manifests is empty: give a path or leave the flag out"},
+		"variable in a flag":  {"", nil, func(in *Inputs) { in.RuntimeDir = given("$NONE/x") }, `--runtime-dir: $NONE is not set in "$NONE/x"`},
+		"variable in a list":  {"", nil, func(in *Inputs) { in.Manifests = []string{"${NONE}"} }, `--manifests: $NONE is not set in "${NONE}"`},
+		"variable in another": {"", map[string]string{EnvStateDir: "$NONE"}, nil, EnvStateDir + `: $NONE is not set in "$NONE"`},
+		"variable in a file":  {"manifests: [/a, $NONE/b]\n", nil, nil, `config.yaml:3:17: manifests[1]: $NONE is not set in "$NONE/b"`},
+		"relative variable":   {"stateDir: $REL/b\n", map[string]string{"REL": "r"}, nil, `config.yaml:3:11: stateDir: "r/b" is relative once its variables are filled in`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputs(t, c.env)
+			if c.file != "" {
+				settings(t, in, header+c.file)
+			}
+			if c.change != nil {
+				c.change(&in)
+			}
+			_, err := Load(in)
+			require.Error(t, err)
+			assert.Equal(t, c.want, strings.TrimPrefix(err.Error(), in.Home+"/.config/muxlet/"))
+		})
+	}
+}
+
+func TestDollarInADirectoryNameIsNoSecondVariable(t *testing.T) {
+	in := inputs(t, map[string]string{"A": "/a$b", "XDG_STATE_HOME": "/x$y"})
+	settings(t, in, header+"manifests: [$A/m]\n")
+	in.RuntimeDir = given("$A/r")
+	e, err := Load(in)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"/a$b/m"}, e.Manifests)
+	assert.Equal(t, "/a$b/r", e.RuntimeDir)
+	assert.Equal(t, "/x$y/muxlet", e.StateDir)
+}
+
+func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"unknown":           {header + "resyncPriod: 5s\n", []string{`f:3:1: resyncPriod: unknown field (did you mean "resyncPeriod"?)`}},
+		"of a later issue":  {header + "notifications: {}\n", []string{"f:3:1: notifications: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, retention, logging"}},
+		"level too high":    {header + "maxInFlight: 3\n", []string{`f:3:1: maxInFlight: unknown field (did you mean "starts.maxInFlight"?)`}},
+		"twice":             {header + "stateDir: /a\nstateDir: /b\n", []string{"f:4:1: stateDir: is given twice; the first is in line 3"}},
+		"manifest":          {"apiVersion: muxlet.dev/v1alpha1\nkind: Session\n", []string{`f:2:7: kind: "Session" is not known; the only kind here is MuxletConfiguration`}},
+		"version":           {"apiVersion: config.muxlet.dev/v1\nkind: MuxletConfiguration\n", []string{`f:1:13: apiVersion: "config.muxlet.dev/v1" is not known (did you mean "config.muxlet.dev/v1alpha1"?)`}},
+		"no duration":       {header + "resyncPeriod: 15\n", []string{"f:3:15: resyncPeriod: must be a duration such as 500ms, 5s, 2m or 1h30m"}},
+		"percent sign":      {header + "massDeath: {percent: 50%}\n", []string{`f:3:22: massDeath.percent: must be a whole number, not "50%"`}},
+		"two documents":     {header + "---\n" + header, []string{"f:4:1: a second document; this file may hold only one"}},
+		"nothing":           {"", nil},
+		"comments":          {"# later\n", nil},
+		"null":              {header + "tmux:\nbackOff: {max: }\n", nil},
+		"relative state":    {header + "stateDir: state\n", []string{`f:3:11: stateDir: "state" is relative; it must begin with /, ~/ or $VAR`}},
+		"relative manifest": {header + "manifests: [/a, b, \"\"]\n", []string{`f:3:17: manifests[1]: "b" is relative; it must begin with /, ~/ or $VAR`, "f:3:20: manifests[2]: is required: it is empty"}},
+		"relative tmux":     {header + "tmux: {command: bin/tmux}\n", []string{`f:3:17: tmux.command: "bin/tmux" is relative; it must begin with /, ~/ or $VAR`}},
+		"no tmux":           {header + "tmux: {command: \"\"}\n", []string{"f:3:17: tmux.command: is required: it is empty"}},
+		"NUL":               {header + "tmux: {command: \"t\\0\"}\nruntimeDir: \"/\\0\"\n", []string{"f:3:17: tmux.command: a path cannot have a NUL byte", "f:4:13: runtimeDir: a path cannot have a NUL byte"}},
+		"boot id":           {header + "observation: {bootIDPath: boot_id}\n", []string{`f:3:27: observation.bootIDPath: "boot_id" is relative; it must begin with /, ~/ or $VAR`}},
+		"format":            {header + "logging: {format: JSON}\n", []string{`f:3:19: logging.format: "JSON" is not one of text, json`}},
+		"max below initial": {header + "backOff: {max: 200ms}\n", []string{"f:3:16: backOff.max: 200ms is less than backOff.initial, which is 1s"}},
+		"short times": {header + "tmux: {timeout: 1ms}\nresyncPeriod: 0s\nobservation: {unknownGracePeriod: -1s}\nbackOff: {initial: 0s, max: 0s, resetAfter: 0s}\nremoval: {settle: -1s}\nretention: {archive: -1s}\n", []string{
+			"f:3:17: tmux.timeout: 1ms is not between 100ms and 1m", "f:4:15: resyncPeriod: 0s is not between 100ms and 1h",
+			"f:5:35: observation.unknownGracePeriod: -1s is not between 0s and 10m", "f:6:20: backOff.initial: 0s is not between 1ms and 24h",
+			"f:6:29: backOff.max: 0s is not between 1ms and 24h", "f:6:45: backOff.resetAfter: 0s is not between 1ms and 24h",
+			"f:7:19: removal.settle: -1s is not between 0s and 1h", "f:8:22: retention.archive: -1s is not between 0s and 87600h",
+		}},
+		"low numbers": {header + "starts: {maxInFlight: 0}\nmassDeath: {minSessions: 0, percent: 0}\nremoval: {guardMin: 0, guardPercent: 101}\nretention: {events: 0}\nlogging: {verbosity: -1}\n", []string{
+			"f:3:23: starts.maxInFlight: 0 is not between 1 and 1000", "f:4:26: massDeath.minSessions: 0 is not between 1 and 100000",
+			"f:4:38: massDeath.percent: 0 is not between 1 and 100", "f:5:21: removal.guardMin: 0 is not between 1 and 100000",
+			"f:5:38: removal.guardPercent: 101 is not between 1 and 100", "f:6:21: retention.events: 0 is not between 1 and 100000",
+			"f:7:22: logging.verbosity: -1 is not between 0 and 10",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputs(t, nil)
+			path := settings(t, in, c.text)
+			e, err := Load(in)
+			if c.want == nil {
+				require.NoError(t, err)
+				assert.Equal(t, 5*time.Minute, e.BackOff.Max.Duration)
+				return
+			}
+			require.Error(t, err)
+			got := strings.Split(err.Error(), "\n")
+			for i := range got {
+				got[i] = "f" + strings.TrimPrefix(got[i], path)
+			}
+			assert.Equal(t, c.want, got)
+			var problem spec.Problem
+			require.ErrorAs(t, err, &problem)
+			assert.Equal(t, path, problem.File)
+		})
+	}
+}
+
+func TestSettingsFileIsNotReadWithoutABound(t *testing.T) {
+	in := inputs(t, nil)
+	path := settings(t, in, header+strings.Repeat("#", 3*spec.MaxFileBytes))
+	_, err := Load(in)
+	assert.EqualError(t, err, path+": the file has 1048577 bytes; at most 1048576 are read: split it")
+}

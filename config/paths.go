@@ -1,0 +1,49 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+	"strconv"
+)
+
+// Paths are the files that the daemon and its clients must agree on.
+type Paths struct {
+	// StateDir and RuntimeDir, absolute.
+	StateDir, RuntimeDir string
+	// UID of the user whose files these are.
+	UID int
+}
+
+// maxSocketPath is what fits into a socket address on every system, in bytes.
+const maxSocketPath = 100
+
+// SocketDir is the directory of the sockets: RuntimeDir, or one of its own below
+// /tmp/muxlet-<uid> when a socket's path would be too long there. Who makes it
+// gives it mode 0700 and refuses one, or a parent below /tmp, that belongs to
+// another user.
+func (p Paths) SocketDir() string {
+	if len(filepath.Join(p.RuntimeDir, apiSocket)) <= maxSocketPath {
+		return p.RuntimeDir
+	}
+	sum := sha256.Sum256([]byte(p.RuntimeDir))
+	return filepath.Join("/tmp", "muxlet-"+strconv.Itoa(p.UID), hex.EncodeToString(sum[:8]))
+}
+
+// apiSocket has the longest name of the sockets.
+const apiSocket = "muxlet.sock"
+
+// APISocket is where the daemon serves its API.
+func (p Paths) APISocket() string { return filepath.Join(p.SocketDir(), apiSocket) }
+
+// TmuxSocket is the socket of muxlet's own tmux server.
+func (p Paths) TmuxSocket() string { return filepath.Join(p.SocketDir(), "tmux.sock") }
+
+// StateLock is held by the only daemon that writes to StateDir.
+func (p Paths) StateLock() string { return filepath.Join(p.StateDir, "lock") }
+
+// RuntimeLock is held by the only daemon that uses RuntimeDir.
+func (p Paths) RuntimeLock() string { return filepath.Join(p.RuntimeDir, "lock") }

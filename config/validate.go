@@ -1,0 +1,126 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Validate says what is wrong with settings as they stand in a file, defaults
+// filled in. Paths are not expanded yet, and an empty stateDir or runtimeDir
+// means the default.
+func Validate(c *MuxletConfiguration) field.ErrorList {
+	errs := validatePaths(c)
+	errs = append(errs, validateTimes(c)...)
+	errs = append(errs, validateCounts(c)...)
+	if c.Logging.Format != LogText && c.Logging.Format != LogJSON {
+		errs = append(errs, field.Invalid(field.NewPath("logging", "format"), c.Logging.Format,
+			fmt.Sprintf("%q is not one of %s, %s", c.Logging.Format, LogText, LogJSON)))
+	}
+	return errs
+}
+
+func validatePaths(c *MuxletConfiguration) field.ErrorList {
+	var errs field.ErrorList
+	for i, root := range c.Manifests {
+		errs = append(errs, anchored(field.NewPath("manifests").Index(i), root)...)
+	}
+	for _, p := range []struct{ path, value string }{{"stateDir", c.StateDir}, {"runtimeDir", c.RuntimeDir}} {
+		if p.value != "" {
+			errs = append(errs, anchored(field.NewPath(p.path), p.value)...)
+		}
+	}
+	errs = append(errs, anchored(field.NewPath("observation", "bootIDPath"), c.Observation.BootIDPath)...)
+	command := field.NewPath("tmux", "command")
+	if strings.Contains(c.Tmux.Command, "/") || c.Tmux.Command == "" {
+		return append(errs, anchored(command, c.Tmux.Command)...)
+	}
+	return append(errs, noNUL(command, c.Tmux.Command)...)
+}
+
+// anchored wants a path that does not depend on where the daemon is started.
+func anchored(at *field.Path, path string) field.ErrorList {
+	switch {
+	case path == "":
+		return field.ErrorList{field.Required(at, "it is empty")}
+	case filepath.IsAbs(path), path == "~", strings.HasPrefix(path, "~/"), path[0] == '$':
+		return noNUL(at, path)
+	}
+	return field.ErrorList{field.Invalid(at, path, fmt.Sprintf("%q is relative; it must begin with /, ~/ or $VAR", path))}
+}
+
+func noNUL(at *field.Path, path string) field.ErrorList {
+	if strings.ContainsRune(path, 0) {
+		return field.ErrorList{field.Invalid(at, path, "a path cannot have a NUL byte")}
+	}
+	return nil
+}
+
+func validateTimes(c *MuxletConfiguration) field.ErrorList {
+	const day = 24 * time.Hour
+	var errs field.ErrorList
+	for _, t := range []struct {
+		path      *field.Path
+		value     metav1.Duration
+		low, high time.Duration
+	}{
+		{field.NewPath("tmux", "timeout"), c.Tmux.Timeout, 100 * time.Millisecond, time.Minute},
+		{field.NewPath("resyncPeriod"), c.ResyncPeriod, 100 * time.Millisecond, time.Hour},
+		{field.NewPath("observation", "unknownGracePeriod"), c.Observation.UnknownGracePeriod, 0, 10 * time.Minute},
+		{field.NewPath("backOff", "initial"), c.BackOff.Initial, time.Millisecond, day},
+		{field.NewPath("backOff", "max"), c.BackOff.Max, time.Millisecond, day},
+		{field.NewPath("backOff", "resetAfter"), c.BackOff.ResetAfter, time.Millisecond, day},
+		{field.NewPath("removal", "settle"), c.Removal.Settle, 0, time.Hour},
+		{field.NewPath("retention", "archive"), c.Retention.Archive, 0, 3650 * day},
+	} {
+		if t.value.Duration < t.low || t.value.Duration > t.high {
+			errs = append(errs, field.Invalid(t.path, t.value.Duration.String(),
+				fmt.Sprintf("%s is not between %s and %s", short(t.value.Duration), short(t.low), short(t.high))))
+		}
+	}
+	if len(errs) == 0 && c.BackOff.Initial.Duration > c.BackOff.Max.Duration {
+		errs = append(errs, field.Invalid(field.NewPath("backOff", "max"), c.BackOff.Max.Duration.String(),
+			fmt.Sprintf("%s is less than backOff.initial, which is %s", short(c.BackOff.Max.Duration), short(c.BackOff.Initial.Duration))))
+	}
+	return errs
+}
+
+func validateCounts(c *MuxletConfiguration) field.ErrorList {
+	var errs field.ErrorList
+	for _, n := range []struct {
+		path             *field.Path
+		value, low, high int32
+	}{
+		{field.NewPath("starts", "maxInFlight"), c.Starts.MaxInFlight, 1, 1000},
+		{field.NewPath("massDeath", "minSessions"), c.MassDeath.MinSessions, 1, 100_000},
+		{field.NewPath("massDeath", "percent"), c.MassDeath.Percent, 1, 100},
+		{field.NewPath("removal", "guardMin"), c.Removal.GuardMin, 1, 100_000},
+		{field.NewPath("removal", "guardPercent"), c.Removal.GuardPercent, 1, 100},
+		{field.NewPath("retention", "events"), c.Retention.Events, 1, 100_000},
+		{field.NewPath("logging", "verbosity"), c.Logging.Verbosity, 0, 10},
+	} {
+		if n.value < n.low || n.value > n.high {
+			errs = append(errs, field.Invalid(n.path, n.value, fmt.Sprintf("%d is not between %d and %d", n.value, n.low, n.high)))
+		}
+	}
+	return errs
+}
+
+// short writes a duration as a person does: 5m, not 5m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,97 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// YAML prints the settings in force as a settings file, each value with its
+// origin in a comment behind it.
+func (e *Effective) YAML() ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	root.Content = append(root.Content,
+		word("apiVersion"), word(e.APIVersion), word("kind"), word(e.Kind))
+	e.mapping(root, reflect.ValueOf(e.MuxletConfiguration), "")
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(root); err != nil {
+		return nil, fmt.Errorf("printing the settings: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// mapping appends the fields of a struct to a node.
+func (e *Effective) mapping(n *yaml.Node, v reflect.Value, prefix string) {
+	for f, value := range v.Fields() {
+		name, isSetting := settingName(f)
+		if !isSetting {
+			continue
+		}
+		n.Content = append(n.Content, word(name), e.setting(value, prefix+name))
+	}
+}
+
+// setting is the node of one field.
+func (e *Effective) setting(v reflect.Value, path string) *yaml.Node {
+	switch value := v.Interface().(type) {
+	case metav1.Duration:
+		return e.leaf(word(short(value.Duration)), path)
+	case []string:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, item := range value {
+			list.Content = append(list.Content, e.leaf(word(item), path))
+		}
+		return list
+	}
+	if v.Kind() == reflect.Struct {
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		e.mapping(n, v, path+".")
+		return n
+	}
+	if v.CanInt() {
+		return e.leaf(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(v.Int())}, path)
+	}
+	return e.leaf(word(v.String()), path)
+}
+
+func (e *Effective) leaf(n *yaml.Node, path string) *yaml.Node {
+	n.LineComment = e.Origin[path]
+	return n
+}
+
+func word(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+
+// settingName is the name of a field in the file; false for the header.
+func settingName(f reflect.StructField) (string, bool) {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name, name != ""
+}
+
+// leaves are the paths of all settings.
+func leaves() []string {
+	var paths []string
+	var visit func(t reflect.Type, prefix string)
+	visit = func(t reflect.Type, prefix string) {
+		for f := range t.Fields() {
+			name, isSetting := settingName(f)
+			switch {
+			case !isSetting:
+			case f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[metav1.Duration]():
+				visit(f.Type, prefix+name+".")
+			default:
+				paths = append(paths, prefix+name)
+			}
+		}
+	}
+	visit(reflect.TypeFor[MuxletConfiguration](), "")
+	return paths
+}
