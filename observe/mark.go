@@ -1,0 +1,83 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The variables that a client finds in its environment.
+const (
+	// EnvClient carries the client's Mark.
+	EnvClient = "MUXLET_CLIENT"
+	// EnvSession carries the session's name at the client's start.
+	EnvSession = "MUXLET_SESSION"
+)
+
+// The pane options by which muxlet knows its panes. tmux lets an option fall
+// through from wider scopes: compare whole values.
+const (
+	OptionInstance    = "@muxlet-instance"
+	OptionUID         = "@muxlet-uid"
+	OptionName        = "@muxlet-name"
+	OptionIncarnation = "@muxlet-incarnation"
+	OptionAttempt     = "@muxlet-attempt"
+	OptionRole        = "@muxlet-role"
+)
+
+// OptionServerInstance is the server option that says whose tmux server it is.
+// It has a name of its own so that no pane inherits it as its label.
+const OptionServerInstance = "@muxlet-server-instance"
+
+// markParts is the number of parts of a mark's text.
+const markParts = 6
+
+// String is the mark as the variable EnvClient carries it:
+// <instance>/<uid>/<incarnation>/<attempt>/<pid>/<ticks>.
+func (m Mark) String() string {
+	return fmt.Sprintf("%s/%s/%d/%s/%d/%d",
+		m.Instance, m.UID, m.Incarnation, m.Attempt, m.Process.PID, m.Process.Ticks)
+}
+
+// ParseMark reads the text of a mark. It fails on anything that String does not
+// write: a mark is evidence for ending a process, so that a doubtful one is none.
+func ParseMark(text string) (Mark, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) != markParts {
+		return Mark{}, fmt.Errorf("parsing client mark: %d parts instead of %d", len(parts), markParts)
+	}
+	incarnation, err := strconv.ParseInt(parts[2], 10, 64)
+	if err != nil {
+		return Mark{}, fmt.Errorf("parsing the incarnation of a client mark: %w", err)
+	}
+	pid, err := strconv.Atoi(parts[4])
+	if err != nil {
+		return Mark{}, fmt.Errorf("parsing the pid of a client mark: %w", err)
+	}
+	ticks, err := strconv.ParseUint(parts[5], 10, 64)
+	if err != nil {
+		return Mark{}, fmt.Errorf("parsing the start ticks of a client mark: %w", err)
+	}
+	m := Mark{
+		Instance: parts[0], UID: parts[1], Attempt: parts[3],
+		Incarnation: incarnation, Process: Process{PID: pid, Ticks: ticks},
+	}
+	return m, m.check(text)
+}
+
+// check refuses a mark that names nothing, or that is spelled in another way
+// than String spells it.
+func (m Mark) check(text string) error {
+	switch {
+	case m.Instance == "" || m.UID == "" || m.Attempt == "":
+		return fmt.Errorf("parsing client mark: an empty part")
+	case m.Incarnation < 1 || m.Process.PID < 1 || m.Process.Ticks < 1:
+		return fmt.Errorf("parsing client mark: a number below 1")
+	case m.String() != text:
+		return fmt.Errorf("parsing client mark: not in its usual spelling")
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tmux
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/muxlet/muxlet/observe"
+)
+
+// A6: an empty server is a proven zero, not a failure.
+func TestEmptyServerIsListedWithoutPanes(t *testing.T) {
+	c := testConn(t)
+	pid := startServer(t, c)
+	c.TicksOf = func(of int) uint64 { return uint64(of) + 1 }
+	before := time.Now()
+	l := listed(t, c)
+	require.Empty(t, l.Panes)
+	require.Empty(t, l.Sessions)
+	require.Equal(t, observe.Process{PID: pid, Ticks: uint64(pid) + 1}, l.Server.Process)
+	require.Equal(t, c.Socket, l.Server.Socket)
+	require.InDelta(t, before.Unix(), l.Server.StartTime, patience.Seconds())
+	require.NotEmpty(t, l.Server.Version)
+	require.Empty(t, l.Server.Instance)
+	require.False(t, l.Began.Before(before))
+	require.False(t, l.Ended.Before(l.Began))
+}
+
+func TestPaneIsListedWithItsLabels(t *testing.T) {
+	c := testServer(t)
+	run(t, c, "set-option", "-s", observe.OptionServerInstance, "inst-1")
+	id := run(t, c, "new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "shop", "--", "sleep", "1000", ";",
+		"set-option", "-p", "-t", "=shop:", observe.OptionInstance, "inst-1", ";",
+		"set-option", "-p", "-t", "=shop:", observe.OptionUID, "uid-1", ";",
+		"set-option", "-p", "-t", "=shop:", observe.OptionName, "shop", ";",
+		"set-option", "-p", "-t", "=shop:", observe.OptionIncarnation, "7", ";",
+		"set-option", "-p", "-t", "=shop:", observe.OptionAttempt, "attempt-1", ";",
+		"set-option", "-p", "-t", "=shop:", observe.OptionRole, observe.RoleClient)
+	unlabelled := newSession(t, c, "plain")
+	l := listed(t, c)
+	require.Len(t, l.Panes, 2)
+	require.Equal(t, "inst-1", l.Server.Instance)
+	p := paneOf(t, l, id)
+	require.Equal(t, observe.Labels{
+		Instance: "inst-1", UID: "uid-1", Name: "shop", Attempt: "attempt-1", Role: observe.RoleClient, Incarnation: 7,
+	}, p.Labels)
+	require.Equal(t, observe.Present, p.State)
+	require.Equal(t, "shop", p.SessionName)
+	require.Equal(t, map[string]string{"shop": p.SessionID, "plain": paneOf(t, l, unlabelled).SessionID}, l.Sessions)
+	require.NoError(t, syscall.Kill(p.PID, 0))
+	require.Equal(t, observe.Labels{}, paneOf(t, l, unlabelled).Labels)
+}
+
+func TestDeadPaneIsListedWithItsStatusOrItsSignal(t *testing.T) {
+	c := testServer(t)
+	exited := newSession(t, c, "exited", "sh", "-c", "exit 3")
+	killed := newSession(t, c, "killed", "sh", "-c", "kill -9 $$")
+	server := listed(t, c).Server.Process.PID
+	require.Eventually(t, func() bool {
+		// tmux 3.3a of Debian loses SIGCHLD: see to it that it looks.
+		require.NoError(t, syscall.Kill(server, syscall.SIGCHLD))
+		l := listed(t, c)
+		return paneOf(t, l, exited).StatusKnown() && paneOf(t, l, killed).StatusKnown()
+	}, patience, 20*time.Millisecond)
+	l := listed(t, c)
+	e, k := paneOf(t, l, exited), paneOf(t, l, killed)
+	require.Equal(t, observe.Dead, e.State)
+	require.Equal(t, 3, *e.ExitStatus)
+	require.Zero(t, e.ExitSignal)
+	require.Equal(t, observe.Dead, k.State)
+	require.Equal(t, 9, k.ExitSignal)
+	require.Nil(t, k.ExitStatus)
+}
+
+// A label may hold whatever somebody sets; no byte of it breaks the listing.
+func TestStrangeLabelsAreListedAsTheyAre(t *testing.T) {
+	c := testServer(t)
+	strange := []string{
+		"a\tb", "a\nb", "\n", "\nE\n", "S\t~m~\t1\t2\t3", "#{pid}", "#(touch /nonexistent/x)", "#[fg=red\n]", "%H%M", "a,b}c", "~x~", "é→", strings.Repeat("long", 2000),
+	}
+	ids := make([]string, len(strange))
+	for i, label := range strange {
+		ids[i] = newSession(t, c, fmt.Sprintf("s%d", i))
+		run(t, c, "set-option", "-p", "-t", ids[i], observe.OptionName, label, ";",
+			"set-option", "-p", "-t", ids[i], observe.OptionRole, label)
+	}
+	run(t, c, "set-option", "-s", observe.OptionServerInstance, "x\ty\nz")
+	l := listed(t, c)
+	require.Len(t, l.Panes, len(strange))
+	require.Equal(t, "x\ty\nz", l.Server.Instance)
+	for i, label := range strange {
+		require.Equal(t, label, paneOf(t, l, ids[i]).Labels.Name)
+		require.Equal(t, label, paneOf(t, l, ids[i]).Labels.Role)
+	}
+}
+
+func TestIncarnationLabelThatIsNoNumberIsZero(t *testing.T) {
+	c := testServer(t)
+	id := newSession(t, c, "s")
+	run(t, c, "set-option", "-p", "-t", id, observe.OptionIncarnation, "many")
+	require.Zero(t, paneOf(t, listed(t, c), id).Labels.Incarnation)
+}
+
+// I1: names are what people write; they are listed whole and never confused.
+func TestStrangeSessionNamesAreListed(t *testing.T) {
+	c := testServer(t)
+	names := []string{"a-1", "a-10", "@1", "%1", "=x", "*", "-lead", "héllo→", "with space", "~x~", strings.Repeat("n", 300)}
+	for _, name := range names {
+		newSession(t, c, name)
+	}
+	newSession(t, c, "tab\there")
+	newSession(t, c, "dot.and:colon")
+	l := listed(t, c)
+	require.Len(t, l.Panes, len(names)+2)
+	require.Len(t, l.Sessions, len(names)+2)
+	for _, name := range names {
+		require.Contains(t, l.Sessions, name)
+	}
+	require.Contains(t, l.Sessions, `tab\there`)
+	require.Contains(t, l.Sessions, "dot_and_colon")
+}
+
+// D8: a person's own windows, splits and links change nothing about a pane.
+func TestLinkedAndGroupedWindowsAreListedOnce(t *testing.T) {
+	c := testServer(t)
+	first := newSession(t, c, "first")
+	second := newSession(t, c, "second")
+	run(t, c, "link-window", "-s", first, "-t", "=second:")
+	run(t, c, "new-session", "-d", "-s", "grouped", "-t", "=first:")
+	split := run(t, c, "split-window", "-d", "-P", "-F", "#{pane_id}", "-t", first, "--", "sleep", "1000")
+	l := listed(t, c)
+	require.Len(t, l.Panes, 3)
+	require.Len(t, l.Sessions, 3)
+	for _, id := range []string{first, split} {
+		require.Equal(t, "first", paneOf(t, l, id).SessionName)
+		require.Equal(t, l.Sessions["first"], paneOf(t, l, id).SessionID)
+	}
+	require.Equal(t, "second", paneOf(t, l, second).SessionName)
+	run(t, c, "kill-session", "-t", "=first:")
+	require.Equal(t, "second", paneOf(t, listed(t, c), first).SessionName)
+}
+
+func TestFiftyPanesAreListed(t *testing.T) {
+	c := testServer(t)
+	var script strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&script, "new-session -d -s n%d -- sleep 1000 ; set -p -t =n%d: %s u%d\n", i, i, observe.OptionUID, i)
+	}
+	requireClean(t, c.Run(t.Context(), strings.NewReader(script.String()), "source-file", "-"))
+	l := listed(t, c)
+	require.Len(t, l.Panes, 50)
+	seen := map[string]bool{}
+	for _, p := range l.Panes {
+		require.Equal(t, "u"+strings.TrimPrefix(p.SessionName, "n"), p.Labels.UID)
+		seen[p.Labels.UID] = true
+	}
+	require.Len(t, seen, 50)
+}
+
+func TestSecondServerIsToldApartFromTheFirst(t *testing.T) {
+	c := testConn(t)
+	first := startServer(t, c)
+	firstServer := listed(t, c).Server
+	require.NoError(t, os.Remove(c.Socket))
+	second := startServer(t, c)
+	secondServer := listed(t, c).Server
+	require.NotEqual(t, first, second)
+	require.Equal(t, second, secondServer.Process.PID)
+	require.False(t, firstServer.Same(secondServer))
+	// SIGUSR1 brings the first one's socket back, over the second's.
+	require.NoError(t, syscall.Kill(first, syscall.SIGUSR1))
+	require.Eventually(t, func() bool {
+		a := c.List(t.Context(), time.Now)
+		return a.Kind == observe.AnswerListed && a.Listing.Server.Same(firstServer)
+	}, patience, 5*time.Millisecond)
+}
+
+func TestCaptureShowsTheEndOfThePane(t *testing.T) {
+	c := testServer(t)
+	long := strings.Repeat("x", 300)
+	id := newSession(t, c, "s", "sh", "-c", "seq 1 200; echo "+long+"; printf 'last  \\n'; exec sleep 1000")
+	require.Eventually(t, func() bool {
+		text, err := c.Capture(t.Context(), id, 5)
+		return err == nil && strings.HasSuffix(text, "last")
+	}, patience, 5*time.Millisecond)
+	text, err := c.Capture(t.Context(), id, 4)
+	require.NoError(t, err)
+	require.Equal(t, []string{"199", "200", long, "last"}, strings.Split(text, "\n"))
+	whole, err := c.Capture(t.Context(), id, 1<<30)
+	require.NoError(t, err)
+	require.Equal(t, 202, strings.Count(whole, "\n")+1)
+	require.True(t, strings.HasPrefix(whole, "1\n2\n"))
+}
+
+func TestCaptureOfAMissingPaneIsAnErrorThatNamesIt(t *testing.T) {
+	c := testServer(t)
+	newSession(t, c, "s")
+	_, err := c.Capture(t.Context(), "%"+strconv.Itoa(1<<20), 5)
+	require.ErrorContains(t, err, "can't find pane: %1048576")
+	for _, id := range []string{"", "%", "s", "=s:", "%1;kill-server"} {
+		_, err = c.Capture(t.Context(), id, 5)
+		require.ErrorContains(t, err, "not a pane id")
+	}
+}

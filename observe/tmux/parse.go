@@ -1,0 +1,231 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tmux
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muxlet/muxlet/observe"
+)
+
+// listing is a complete answer as tmux gave it.
+type listing struct {
+	server observe.Server
+	// rows as listed: a pane of a linked window has several.
+	rows []observe.Pane
+}
+
+// sessions maps the name of each tmux session to its id. A session always has a
+// pane, so that the rows name them all.
+func (l listing) sessions() map[string]string {
+	byName := map[string]string{}
+	for _, row := range l.rows {
+		byName[row.SessionName] = row.SessionID
+	}
+	return byName
+}
+
+// parse reads a whole answer: the line of the server, a row for each pane, the
+// end. An answer of an empty server is its first line alone. Anything that does
+// not fit exactly is an error, and then nothing of the answer is used.
+func parse(stdout string, empty bool) (listing, error) {
+	mark, err := markOf(stdout)
+	if err != nil {
+		return listing{}, err
+	}
+	parts := strings.Split(stdout[2+len(mark)+1:], mark)
+	if len(parts) < 3 {
+		return listing{}, errors.New("the listing of tmux broke off in its first line")
+	}
+	server, err := parseServer(parts[0], parts[1])
+	if err != nil {
+		return listing{}, err
+	}
+	rest := parts[2:]
+	width := 1 + len(labelOptions)
+	if len(rest)%width != 1 {
+		return listing{}, errors.New("the listing of tmux broke off, or a row has a wrong number of fields")
+	}
+	if err := checkEnd(rest, empty); err != nil {
+		return listing{}, err
+	}
+	l := listing{server: server, rows: make([]observe.Pane, 0, len(rest)/width)}
+	for at := 0; at+width <= len(rest); at += width {
+		pane, err := parseRow(rest[at], rest[at+1:at+width])
+		if err != nil {
+			return listing{}, err
+		}
+		l.rows = append(l.rows, pane)
+	}
+	return l, nil
+}
+
+// checkEnd looks at what follows the last row.
+func checkEnd(rest []string, empty bool) error {
+	last := rest[len(rest)-1]
+	switch {
+	case empty && len(rest) > 1:
+		return errors.New("the listing of tmux has rows, but says that there are none")
+	case empty && last == "\n", !empty && last == "\nE\n":
+		return nil
+	}
+	return errors.New("the listing of tmux has no end")
+}
+
+// markOf is the second field of the first line.
+func markOf(stdout string) (string, error) {
+	rest, isServer := strings.CutPrefix(stdout, "S\t")
+	mark, _, more := strings.Cut(rest, "\t")
+	if !isServer || !more || len(mark) < 3 || mark[0] != '~' || mark[len(mark)-1] != '~' {
+		return "", errors.New("the listing of tmux does not begin with its server")
+	}
+	return mark, nil
+}
+
+func parseServer(text, instance string) (observe.Server, error) {
+	fields := strings.Split(text, "\t")
+	if len(fields) != 3 {
+		return observe.Server{}, fmt.Errorf("the server's line has %d fields instead of 3", len(fields))
+	}
+	pid, err := strconv.Atoi(fields[0])
+	if err != nil || pid < 1 {
+		return observe.Server{}, fmt.Errorf("the server's pid is %q", fields[0])
+	}
+	start, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil || start < 1 {
+		return observe.Server{}, fmt.Errorf("the server's start time is %q", fields[1])
+	}
+	return observe.Server{
+		Process: observe.Process{PID: pid}, StartTime: start, Version: fields[2], Instance: instance,
+	}, nil
+}
+
+func parseRow(text string, labels []string) (observe.Pane, error) {
+	line, begins := strings.CutPrefix(text, "\n")
+	fields := strings.Split(line, "\t")
+	if !begins || len(fields) != len(fieldFormats) || strings.Contains(line, "\n") {
+		return observe.Pane{}, fmt.Errorf("a row of tmux has %d fields instead of %d", len(fields), len(fieldFormats))
+	}
+	for i, sigil := range []byte{'%', '@', '$'} {
+		if !isID(fields[i], sigil) {
+			return observe.Pane{}, fmt.Errorf("%q is no id of tmux", fields[i])
+		}
+	}
+	pane := observe.Pane{
+		PaneID: fields[0], WindowID: fields[1], SessionID: fields[2], SessionName: fields[8],
+		Labels: parseLabels(labels),
+	}
+	var err error
+	if pane.PID, err = strconv.Atoi(fields[3]); err != nil {
+		return observe.Pane{}, fmt.Errorf("the pid of pane %s is %q", pane.PaneID, fields[3])
+	}
+	if pane.Attached, err = strconv.Atoi(fields[7]); err != nil {
+		return observe.Pane{}, fmt.Errorf("pane %s has %q people attached", pane.PaneID, fields[7])
+	}
+	return pane, parseEnd(&pane, fields[4], fields[5], fields[6])
+}
+
+// parseEnd reads whether and how the pane's process ended. tmux 3.2 has no signal;
+// tmux 3.3a knows neither status nor signal until it has got its SIGCHLD.
+func parseEnd(pane *observe.Pane, dead, status, signal string) error {
+	switch dead {
+	case "0":
+		pane.State = observe.Present
+		return nil
+	case "1":
+		pane.State = observe.Dead
+	default:
+		return fmt.Errorf("pane %s is dead: %q", pane.PaneID, dead)
+	}
+	if status != "" {
+		code, err := strconv.Atoi(status)
+		if err != nil {
+			return fmt.Errorf("the exit status of pane %s is %q", pane.PaneID, status)
+		}
+		pane.ExitStatus = &code
+	}
+	if signal == "" {
+		return nil
+	}
+	number, err := signalNumber(signal)
+	if err != nil {
+		return fmt.Errorf("reading the end of pane %s: %w", pane.PaneID, err)
+	}
+	pane.ExitSignal = number
+	return nil
+}
+
+// signalNumber reads a signal: a number on Linux, a name such as KILL where the
+// C library has names.
+func signalNumber(text string) (int, error) {
+	if number, err := strconv.Atoi(text); err == nil {
+		return number, nil
+	}
+	if number := unix.SignalNum("SIG" + text); number != 0 {
+		return int(number), nil
+	}
+	return 0, fmt.Errorf("%q is no signal", text)
+}
+
+func parseLabels(labels []string) observe.Labels {
+	incarnation, err := strconv.ParseInt(labels[3], 10, 64)
+	if err != nil {
+		incarnation = 0
+	}
+	return observe.Labels{
+		Instance: labels[0], UID: labels[1], Name: labels[2],
+		Incarnation: incarnation, Attempt: labels[4], Role: labels[5],
+	}
+}
+
+// isID says whether text is an id of tmux of the kind that sigil names.
+func isID(text string, sigil byte) bool {
+	if len(text) < 2 || text[0] != sigil {
+		return false
+	}
+	_, err := strconv.ParseUint(text[1:], 10, 32)
+	return err == nil
+}
+
+// number of an id that isID has checked.
+func idNumber(id string) uint64 {
+	n, err := strconv.ParseUint(id[1:], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// unique has each pane once. A window may be linked into several sessions, and
+// sessions may be grouped: the session with the lowest id is named, and the people
+// attached to any of them are counted, for all of them look at the pane.
+func unique(rows []observe.Pane) []observe.Pane {
+	panes := make([]observe.Pane, 0, len(rows))
+	at := make(map[string]int, len(rows))
+	counted := make(map[[2]string]struct{}, len(rows))
+	for _, row := range rows {
+		holder := [2]string{row.PaneID, row.SessionID}
+		if _, again := counted[holder]; again {
+			continue
+		}
+		counted[holder] = struct{}{}
+		i, known := at[row.PaneID]
+		if !known {
+			at[row.PaneID] = len(panes)
+			panes = append(panes, row)
+			continue
+		}
+		attached := panes[i].Attached + row.Attached
+		if idNumber(row.SessionID) < idNumber(panes[i].SessionID) {
+			panes[i] = row
+		}
+		panes[i].Attached = attached
+	}
+	return panes
+}
