@@ -132,10 +132,20 @@ func TestForeignServerIsNotTaken(t *testing.T) {
 
 func TestServerWithThePidOfTheRecordedOneIsAnotherRun(t *testing.T) {
 	recorded := serverOf(1, ours)
-	recorded.StartTime--
+	recorded.StartTime++
 	v := JudgeServer(answered(AnswerListed, ours), &recorded, Running, ours)
 	require.Equal(t, ServerUnknown, v.State)
 	require.Equal(t, spec.ReasonTwoServers, v.Reason)
+}
+
+// A server that was found in the process table has no start time yet: its
+// process alone says that it is the recorded one.
+func TestServerFoundInTheProcessTableIsTheRecordedOneByItsProcess(t *testing.T) {
+	recorded := serverOf(1, ours)
+	recorded.StartTime = 0
+	require.Equal(t, ServerRunning, JudgeServer(answered(AnswerListed, ours), &recorded, Running, ours).State)
+	recorded.Process.Ticks++
+	require.Equal(t, ServerUnknown, JudgeServer(answered(AnswerListed, ours), &recorded, Running, ours).State)
 }
 
 // A server that dies while it is asked proves nothing in the pass that sees it.

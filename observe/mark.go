@@ -28,6 +28,14 @@ const (
 	OptionRole        = "@muxlet-role"
 )
 
+// OptionSession is the session option that says for which session of ours a tmux
+// session was made: SessionLabel. It has a name of its own so that no pane takes
+// it for a label, and it stays when our pane is gone and a person's panes are not.
+const OptionSession = "@muxlet-session"
+
+// SessionLabel is the value of OptionSession.
+func SessionLabel(instance, uid string) string { return instance + "." + uid }
+
 // OptionServerInstance is the server option that says whose tmux server it is.
 // It has a name of its own so that no pane inherits it as its label.
 const OptionServerInstance = "@muxlet-server-instance"

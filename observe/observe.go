@@ -124,8 +124,9 @@ const RoleClient = "client"
 type Pane struct {
 	// SessionID ($3), WindowID (@4) and PaneID (%5) are tmux's own ids.
 	SessionID, WindowID, PaneID string
-	// SessionName is the name of the tmux session that holds the pane.
-	SessionName string
+	// SessionName is the name of the tmux session that holds the pane, SessionLabel
+	// the value of its OptionSession.
+	SessionName, SessionLabel string
 	// PID of the pane's first process.
 	PID int
 	// State is Present or Dead.

@@ -33,6 +33,8 @@ type entry struct {
 	ended bool
 	// kernel: a thread of the kernel, which runs no program.
 	kernel bool
+	// detached: it leads a session of its own, without a terminal.
+	detached bool
 	// command is the short name that the process can give itself.
 	command string
 }

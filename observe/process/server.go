@@ -19,12 +19,13 @@ import (
 // starts it and keeps that client's argv (tmux -u -S SOCKET -f CONF new-session …),
 // so argv alone does not tell them apart; but each names itself by prctl: comm is
 // "tmux: server" in one and "tmux: client" in the other, whatever it was called
-// by. The server leads a session of its own and its parent is init or a
-// subreaper. When it starts a pane or a helper, the forked child has the
-// server's name and argv until it executes: it is told by its parent, a server
-// on the same socket. A tmux that was told to run another program on our socket
-// (tmux -S OTHER new -- tmux -S SOCKET) has that in its argv too: only the
-// options before tmux's first command count.
+// by. When the server starts a pane or a helper, the forked child has the server's
+// name and argv until it executes. While the server lives, its parent tells it;
+// when the server has just been killed, its session does: a server leads one of its
+// own without a terminal, a child is still in the server's or has its pane's
+// terminal. A tmux that was told to run another program on our socket (tmux -S
+// OTHER new -- tmux -S SOCKET) has that in its argv too: only the options before
+// tmux's first command count.
 //
 // Where a process cannot name itself (macOS) nothing is found: a guess could hit a
 // client.
@@ -35,7 +36,7 @@ func FindServers(socket string) ([]observe.Process, error) {
 	}
 	servers := map[int]entry{}
 	for _, e := range own {
-		if e.ended || !strings.HasSuffix(e.command, ": server") {
+		if e.ended || !e.detached || !strings.HasSuffix(e.command, ": server") {
 			continue
 		}
 		arguments, err := argumentsOf(e.pid)

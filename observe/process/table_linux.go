@@ -59,12 +59,13 @@ func parseStat(stat []byte) (entry, error) {
 		return entry{}, fmt.Errorf("reading a process's stat: %d fields after the command", len(fields))
 	}
 	e := entry{command: string(stat[open+1 : closed])}
-	var threads, flags int
+	var threads, flags, session, terminal int
 	for _, field := range []struct {
 		text []byte
 		into *int
 	}{
 		{bytes.TrimSpace(stat[:open]), &e.pid}, {fields[1], &e.parent}, {fields[17], &threads}, {fields[6], &flags},
+		{fields[3], &session}, {fields[4], &terminal},
 	} {
 		n, err := strconv.Atoi(string(field.text))
 		if err != nil {
@@ -77,6 +78,7 @@ func parseStat(stat []byte) (entry, error) {
 		return entry{}, fmt.Errorf("reading a process's stat: %w", err)
 	}
 	e.ticks, e.ended, e.kernel = ticks, hasEnded(fields[0][0], threads), flags&kernelThread != 0
+	e.detached = session == e.pid && terminal == 0
 	return e, nil
 }
 

@@ -6,6 +6,7 @@ package process
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,14 @@ func TestStatIsReadWhateverTheCommandIsCalled(t *testing.T) {
 		e, err := parseStat([]byte("42 (" + command + ")" + rest))
 		require.NoError(t, err)
 		require.Equal(t, entry{pid: 42, parent: 7, ticks: 69597, command: command}, e)
+	}
+}
+
+func TestDetachedLeadsASessionWithoutATerminal(t *testing.T) {
+	for session, want := range map[string]bool{"42 42 0": true, "42 42 34816": false, "7 7 0": false, "7 7 34816": false} {
+		e, err := parseStat([]byte("42 (tmux: server) S 1 " + session + " -1 0 0 0 0 0 0 0 0 0 20 0 1 0 69597"))
+		require.NoError(t, err)
+		require.Equal(t, want, e.detached, session)
 	}
 }
 
@@ -84,12 +93,12 @@ func TestProcessThatOverwritesItsEnvironmentIsNoProvenClient(t *testing.T) {
 }
 
 func TestProcessBetweenTwoProgramsIsNoEvidence(t *testing.T) {
-	const again = `N=$((N+1)); export N; [ $N -ge 500 ] || exec sh -c "$AGAIN"; read x`
+	const again = `N=$((N+1)); export N; [ $N -ge 60 ] || exec sh -c "$AGAIN"; read x`
 	cmd, _ := shell(t, `echo ready; exec sh -c "$AGAIN"`, "N=0", "AGAIN="+again)
 	p := identified(t, cmd.Process.Pid)
 	deadline := time.Now().Add(patience)
 	// The last program was given what the one before it counted.
-	for count := ""; count != "499"; {
+	for count := ""; count != "59"; {
 		require.True(t, time.Now().Before(deadline), "it counts no further than %s", count)
 		environment, err := environmentOf(p.PID)
 		require.Equal(t, observe.Running, State(p))
@@ -97,6 +106,24 @@ func TestProcessBetweenTwoProgramsIsNoEvidence(t *testing.T) {
 			count, _ = variable(environment, "N")
 			require.NotEmpty(t, count, "what is read is read whole")
 		}
+	}
+}
+
+// Without a process table nobody is seen; that proves no death of anybody who lives.
+func TestProcessIsUnknownWithoutAProcessTable(t *testing.T) {
+	living, dead := helper(t, "waits"), helper(t, "waits")
+	end(dead)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	const hidden = `mount -t tmpfs none /proc || { echo refused; exit; }; exec "$0"`
+	for pid, want := range map[int]string{living.Process.Pid: "Unknown", dead.Process.Pid: "Gone"} {
+		cmd := exec.Command("unshare", "-m", "sh", "-c", hidden, self)
+		cmd.Env = append(os.Environ(), helperVariable+"=judges", fmt.Sprintf("JUDGED=%d", pid))
+		out, err := cmd.Output()
+		if err != nil || strings.HasPrefix(string(out), "refused") {
+			t.Skip("may not hide /proc from a process here")
+		}
+		require.Equal(t, want, strings.Fields(string(out))[0])
 	}
 }
 

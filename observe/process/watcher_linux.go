@@ -26,17 +26,29 @@ const noPidfd = -1
 // or a sandbox refuses pidfds, it is a polling one with the interval and the clock
 // given.
 func NewWatcher(interval time.Duration, clk clock.WithTicker) (Watcher, error) {
+	return chooseWatcher(tryPidfd(), interval, clk)
+}
+
+// tryPidfd says why this process cannot have pidfds.
+func tryPidfd() error {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
-	switch {
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
-		return NewPollingWatcher(interval, clk), nil
-	case err != nil:
-		return nil, fmt.Errorf("opening a pidfd: %w", err)
+	if err != nil {
+		return fmt.Errorf("opening a pidfd: %w", err)
 	}
 	if err := unix.Close(fd); err != nil {
-		return nil, fmt.Errorf("closing a pidfd: %w", err)
+		return fmt.Errorf("closing a pidfd: %w", err)
 	}
-	return newPidfdWatcher()
+	return nil
+}
+
+func chooseWatcher(refusal error, interval time.Duration, clk clock.WithTicker) (Watcher, error) {
+	switch {
+	case refusal == nil:
+		return newPidfdWatcher()
+	case errors.Is(refusal, unix.ENOSYS), errors.Is(refusal, unix.EPERM):
+		return NewPollingWatcher(interval, clk), nil
+	}
+	return nil, refusal
 }
 
 // pidfdWatcher holds a pidfd of each watched process until it is forgotten.
@@ -75,7 +87,8 @@ func newPidfdWatcher() (*pidfdWatcher, error) {
 	}
 	epoll := os.NewFile(uintptr(fd), "epoll")
 	raw, err := epoll.SyscallConn()
-	if err != nil {
+	// Only a file that the runtime can poll has deadlines.
+	if err = errors.Join(err, epoll.SetReadDeadline(time.Time{})); err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing an epoll: %w", err), epoll.Close())
 	}
 	w := &pidfdWatcher{

@@ -35,6 +35,17 @@ func TestPidfdsAreUsedWhereTheKernelHasThem(t *testing.T) {
 	require.IsType(t, &pidfdWatcher{}, w)
 }
 
+func TestPollingIsUsedWherePidfdsAreRefused(t *testing.T) {
+	for _, refusal := range []error{unix.ENOSYS, unix.EPERM} {
+		w, err := chooseWatcher(fmt.Errorf("opening: %w", refusal), time.Second, clock.RealClock{})
+		require.NoError(t, err)
+		require.IsType(t, &pollingWatcher{}, w)
+		require.NoError(t, w.Close())
+	}
+	_, err := chooseWatcher(unix.EMFILE, time.Second, clock.RealClock{})
+	require.ErrorIs(t, err, unix.EMFILE)
+}
+
 // exits says whether this kernel tells how a process ended that is not our child
 // (Linux 6.15).
 func exits(t *testing.T) bool {

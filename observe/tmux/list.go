@@ -16,7 +16,7 @@ import (
 // labelOptions are the pane labels in the order in which a row has them.
 var labelOptions = []string{
 	observe.OptionInstance, observe.OptionUID, observe.OptionName,
-	observe.OptionIncarnation, observe.OptionAttempt, observe.OptionRole,
+	observe.OptionIncarnation, observe.OptionAttempt, observe.OptionRole, observe.OptionSession,
 }
 
 // fieldFormats are the fields of tmux's own making, in the order of a row. None

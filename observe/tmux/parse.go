@@ -119,7 +119,7 @@ func parseRow(text string, labels []string) (observe.Pane, error) {
 	}
 	pane := observe.Pane{
 		PaneID: fields[0], WindowID: fields[1], SessionID: fields[2], SessionName: fields[8],
-		Labels: parseLabels(labels),
+		Labels: parseLabels(labels), SessionLabel: labels[6],
 	}
 	var err error
 	if pane.PID, err = strconv.Atoi(fields[3]); err != nil {

@@ -26,7 +26,7 @@ set -g default-size 120x30
 
 // patience is how long a test waits for something that happens at once on an idle
 // machine.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // testConn is a Conn to a socket of its own on which nobody listens yet.
 func testConn(t *testing.T) *Conn {
