@@ -1,0 +1,136 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package actuate says what can be done to the world: one Action at a time,
+// each with the preconditions under which it may happen, and what came of it.
+// This package holds values and the port; its leaves do the acting. No leaf
+// decides anything, retries anything, or assumes that an action has worked: the
+// next observation tells.
+package actuate
+
+import (
+	"context"
+
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// Kind of an action.
+type Kind string
+
+// The kinds of actions.
+const (
+	// ActionNone does nothing.
+	ActionNone Kind = ""
+	// ActionStartServer starts a tmux server on our socket. Only to be asked for
+	// when it is proven that none of ours lives.
+	ActionStartServer Kind = "StartServer"
+	// ActionRestoreSocket sends SIGUSR1 to Server: tmux makes its socket again.
+	ActionRestoreSocket Kind = "RestoreSocket"
+	// ActionReap sends SIGCHLD to Server: tmux collects ends that it missed.
+	ActionReap Kind = "Reap"
+	// ActionCreate makes a tmux session with one labelled pane that runs Launch.
+	ActionCreate Kind = "Create"
+	// ActionRespawn runs Launch in Pane, which is ours and dead.
+	ActionRespawn Kind = "Respawn"
+	// ActionRespawnKill runs Launch in Pane, whose process is proven Gone although
+	// tmux still holds it to be alive.
+	ActionRespawnKill Kind = "RespawnKill"
+	// ActionKillPane removes Pane. tmux removes the session with its last pane.
+	ActionKillPane Kind = "KillPane"
+	// ActionSignal sends Signal to each of Processes that still is itself.
+	ActionSignal Kind = "Signal"
+)
+
+// Signal that muxlet sends to clients.
+type Signal string
+
+// The signals.
+const (
+	SignalTerm Signal = "SIGTERM"
+	SignalKill Signal = "SIGKILL"
+)
+
+// Action is one thing to do.
+type Action struct {
+	// Kind of the action; the other fields are those that its kind needs.
+	Kind Kind
+	// Server is a precondition: pid and start time must still be the same.
+	Server observe.Server
+	// Pane is a precondition: id, pid and attempt label must still be the same.
+	Pane observe.Pane
+	// Launch is what to run.
+	Launch Launch
+	// Processes and Signal of ActionSignal.
+	Processes []observe.Process
+	Signal    Signal
+}
+
+// Launch is what a pane is created with. Nothing that a person wrote is in it
+// but the directory, which tmux gets for the person's own later splits.
+type Launch struct {
+	// Labels to set on the pane. Labels.Name is the tmux session's name as well.
+	Labels observe.Labels
+	// Directory is the expanded workspace directory.
+	Directory string
+	// Into is the id of a tmux session of ours, such as $3, in which ActionCreate
+	// opens a window; empty for a session of its own.
+	Into string
+	// ShellMode says how the launcher is reached.
+	ShellMode spec.ShellMode
+	// Columns, Rows and HistoryLimit of a new pane.
+	Columns, Rows, HistoryLimit int
+}
+
+// Result of an action.
+type Result string
+
+// The results.
+const (
+	// ResultUnclear: the action may or may not have happened.
+	ResultUnclear Result = ""
+	// ResultDone: it happened.
+	ResultDone Result = "Done"
+	// ResultRefused: a precondition did not hold and nothing happened.
+	ResultRefused Result = "Refused"
+	// ResultFailed: it did not happen.
+	ResultFailed Result = "Failed"
+)
+
+// Outcome is what came of an action.
+type Outcome struct {
+	Result Result
+	// Reason is one of spec's; empty when Done.
+	Reason string
+	// Message for a person; empty when Done.
+	Message string
+}
+
+// Actuator performs actions.
+type Actuator interface {
+	// Do performs a. It returns when the effect was asked for, not when it shows,
+	// and at the latest at ctx's deadline.
+	Do(ctx context.Context, a Action) Outcome
+}
+
+// Order is what one attempt is to run. It travels to the launcher in the
+// session's record, which only its owner can read.
+type Order struct {
+	// Instance, UID, Session (the name), Incarnation and Attempt make up the mark.
+	Instance    string `json:"instance"`
+	UID         string `json:"uid"`
+	Session     string `json:"session"`
+	Incarnation int64  `json:"incarnation"`
+	Attempt     string `json:"attempt"`
+	// Command is the client's whole argv.
+	Command []string `json:"command"`
+	// Directory is the expanded workspace directory.
+	Directory string `json:"directory"`
+	// Env and EnvFrom as the spec has them; files are read by the launcher.
+	Env     []spec.EnvVar        `json:"env,omitempty"`
+	EnvFrom []spec.EnvFromSource `json:"envFrom,omitempty"`
+	// ShellMode by which the launcher was reached.
+	ShellMode spec.ShellMode `json:"shellMode"`
+	// Base is the environment of ShellMode None, as NAME=value.
+	Base []string `json:"base,omitempty"`
+}

@@ -1,0 +1,78 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package client knows what each client class is started with, and ends clients
+// by signals. It never signals a process that is not proven to be the one that
+// was meant, and never starts one.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/actuate/process"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// Command is the whole argv with which s's client is started; empty when its
+// class is not known.
+func Command(s *spec.SessionSpec) []string {
+	switch s.ClientClassName {
+	case spec.ClassExec, "":
+		return slices.Concat(s.Client.Command, s.Client.Args)
+	}
+	return nil
+}
+
+// Actuator performs ActionSignal.
+type Actuator struct{}
+
+var _ actuate.Actuator = Actuator{}
+
+// Do sends the action's signal to each of its processes that still is itself; a
+// process that has ended needs none. Every process is tried, whatever became of
+// the ones before it.
+func (Actuator) Do(_ context.Context, a actuate.Action) actuate.Outcome {
+	sig, err := number(a.Signal)
+	if a.Kind != actuate.ActionSignal || err != nil {
+		return failed(spec.ReasonUnknown, fmt.Sprintf("Clients get no action of kind %q with signal %q.", a.Kind, a.Signal))
+	}
+	var missed []string
+	for _, p := range a.Processes {
+		if err := signal(p, sig); err != nil {
+			missed = append(missed, err.Error())
+		}
+	}
+	if len(missed) > 0 {
+		return failed(spec.ReasonProcessUnknown, fmt.Sprintf("%s could not be sent (%s); it is tried again.", a.Signal, strings.Join(missed, "; ")))
+	}
+	return actuate.Outcome{Result: actuate.ResultDone}
+}
+
+func signal(p observe.Process, sig syscall.Signal) error {
+	err := process.Signal(p.PID, sig, process.Itself(p))
+	if errors.Is(err, process.ErrGone) {
+		return nil
+	}
+	return err
+}
+
+func number(s actuate.Signal) (syscall.Signal, error) {
+	switch s {
+	case actuate.SignalTerm:
+		return syscall.SIGTERM, nil
+	case actuate.SignalKill:
+		return syscall.SIGKILL, nil
+	}
+	return 0, fmt.Errorf("signal %q is not one that muxlet sends", s)
+}
+
+func failed(reason, message string) actuate.Outcome {
+	return actuate.Outcome{Result: actuate.ResultFailed, Reason: reason, Message: message}
+}

@@ -1,0 +1,69 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package launch
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec/durable"
+)
+
+// receiptVersion of the file format.
+const receiptVersion = 1
+
+// ReceiptPath is the file of an attempt's receipt.
+func ReceiptPath(stateDir, attempt string) string {
+	return filepath.Join(stateDir, "receipts", attempt+".json")
+}
+
+// ReadReceipt reads what the launcher of attempt left. An error that matches
+// fs.ErrNotExist proves that there is no receipt; any other one proves nothing.
+func ReadReceipt(stateDir, attempt string) (observe.Receipt, error) {
+	var r observe.Receipt
+	if !idPattern.MatchString(attempt) {
+		return r, fmt.Errorf("read receipt: %q does not name an attempt", attempt)
+	}
+	if err := durable.Read(ReceiptPath(stateDir, attempt), receiptVersion, &r); err != nil {
+		return observe.Receipt{}, fmt.Errorf("read receipt: %w", err)
+	}
+	if r.Attempt != attempt {
+		return observe.Receipt{}, fmt.Errorf("read receipt: %w: it is about attempt %q", durable.ErrCorrupt, r.Attempt)
+	}
+	return r, nil
+}
+
+// Receipts are the receipts under one state directory.
+type Receipts struct {
+	// StateDir is absolute.
+	StateDir string
+}
+
+// Read is ReadReceipt.
+func (r Receipts) Read(attempt string) (observe.Receipt, error) {
+	return ReadReceipt(r.StateDir, attempt)
+}
+
+// Forget removes the receipt of an attempt that was accounted for. One that
+// cannot be removed costs room only.
+func (r Receipts) Forget(attempt string) {
+	if idPattern.MatchString(attempt) {
+		_ = os.Remove(ReceiptPath(r.StateDir, attempt))
+	}
+}
+
+// write makes r, completed by what is the same in each receipt, durable.
+func (l *launcher) write(r observe.Receipt) error {
+	r.Attempt, r.Process, r.At = l.Attempt, l.self, l.Now().UTC()
+	path := ReceiptPath(l.StateDir, l.Attempt)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the directory of receipts: %w", err)
+	}
+	if err := durable.Write(path, receiptVersion, r); err != nil {
+		return fmt.Errorf("write receipt: %w", err)
+	}
+	return nil
+}

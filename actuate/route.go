@@ -1,0 +1,39 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package actuate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/muxlet/muxlet/spec"
+)
+
+// Route is an Actuator that hands each action to the leaf that can perform it.
+type Route struct {
+	// Tmux performs everything that is asked of a tmux server.
+	Tmux Actuator
+	// Client performs ActionSignal.
+	Client Actuator
+}
+
+var _ Actuator = Route{}
+
+// Do performs a; ActionNone is Done at once.
+func (r Route) Do(ctx context.Context, a Action) Outcome {
+	switch a.Kind {
+	case ActionNone:
+		return Outcome{Result: ResultDone}
+	case ActionSignal:
+		return r.Client.Do(ctx, a)
+	case ActionStartServer, ActionRestoreSocket, ActionReap, ActionCreate,
+		ActionRespawn, ActionRespawnKill, ActionKillPane:
+		return r.Tmux.Do(ctx, a)
+	}
+	return Outcome{
+		Result:  ResultFailed,
+		Reason:  spec.ReasonUnknown,
+		Message: fmt.Sprintf("Nothing performs actions of kind %q.", a.Kind),
+	}
+}

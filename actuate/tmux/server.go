@@ -1,0 +1,89 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/actuate/process"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// startServer starts a tmux server with our configuration and makes it ours. A
+// server that is there already is taken only when it is ours or when it is
+// nobody's and empty. The server leaves our process group, session and
+// terminal by itself, and finds no descriptor of ours.
+func (t *Actuator) startServer(ctx context.Context) actuate.Outcome {
+	if !safePattern.MatchString(t.Instance) || t.Instance == "" {
+		return refused("The instance of this muxlet is not known; no tmux server was started.")
+	}
+	// tmux reports a missing file to nobody, and would end for lack of sessions.
+	if _, err := os.Stat(t.Conf); err != nil {
+		return failed(spec.ReasonTmuxServerFailed, fmt.Sprintf("The configuration of tmux could not be read (%v); restart muxlet to have it written again.", err))
+	}
+	if err := process.SealDescriptors(); err != nil {
+		return failed(spec.ReasonTmuxServerFailed, fmt.Sprintf("The tmux server would inherit open files (%v); mount /proc and /dev.", err))
+	}
+	own := fmt.Sprintf("#{==:#{%s},%s}", observe.OptionServerInstance, t.Instance)
+	free := fmt.Sprintf("#{&&:#{==:#{%s},},#{==:#{S:x},}}", observe.OptionServerInstance)
+	ours := fmt.Sprintf("#{||:%s,%s}", own, free)
+	script := sequence(
+		command("set-option", "-s", "exit-empty", "off"),
+		command("set-option", "-s", observe.OptionServerInstance, t.Instance),
+		command("display-message", "-p", tokenDone),
+	)
+	r := t.Conn.Start(ctx, t.Conf, append([]string{"start-server", ";"}, branch("", ours, script)...)...)
+	o := outcome(r)
+	switch {
+	case o.Result == actuate.ResultRefused:
+		return failed(spec.ReasonForeignServer, "The tmux server on the socket belongs to somebody else; stop it, or give muxlet another runtime directory.")
+	case o.Result == actuate.ResultFailed && o.Reason != spec.ReasonTmuxNotFound:
+		o.Reason = spec.ReasonTmuxServerFailed
+	}
+	return o
+}
+
+// restoreSocket makes the tmux server create its socket again.
+func restoreSocket(s observe.Server) actuate.Outcome { return signalServer(s, syscall.SIGUSR1) }
+
+// reap makes the tmux server collect the ends of processes that it missed.
+func reap(s observe.Server) actuate.Outcome { return signalServer(s, syscall.SIGCHLD) }
+
+// signalServer reaches a server whose socket may be lost, and so cannot ask it
+// who it is: the process itself is checked.
+func signalServer(s observe.Server, sig syscall.Signal) actuate.Outcome {
+	check := process.Itself(s.Process)
+	if s.Process.Ticks == 0 {
+		check = isTmuxServer
+	}
+	err := process.Signal(s.Process.PID, sig, check)
+	switch {
+	case err == nil:
+		return actuate.Outcome{Result: actuate.ResultDone}
+	case errors.Is(err, process.ErrGone):
+		return refused("The tmux server has ended; it is looked at again.")
+	}
+	return failed(spec.ReasonTmuxFailed, fmt.Sprintf("The tmux server was not signalled (%v); it is tried again.", err))
+}
+
+// isTmuxServer checks the name that a tmux server gives itself. Both signals end
+// a program that does not expect them.
+func isTmuxServer(pid int) error {
+	name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	if err != nil {
+		return fmt.Errorf("identify the tmux server: %w", err)
+	}
+	if name = bytes.TrimSpace(name); string(name) != "tmux: server" {
+		return fmt.Errorf("process %d is %q and not a tmux server: %w", pid, name, process.ErrGone)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tmux
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheAccountsShellIsUsedWhenItIsKnownToWork(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"fish", "zsh", "tcsh", "nologin"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o700))
+	}
+	blunt := filepath.Join(dir, "bash")
+	require.NoError(t, os.WriteFile(blunt, nil, 0o600))
+	passwd := filepath.Join(dir, "passwd")
+	require.NoError(t, os.WriteFile(passwd, []byte(
+		"root:x:0:0:root:/root:/bin/sh\n# comment\nbroken:x:1\n"+
+			"fish:x:10:10::/h:"+dir+"/fish\nzsh:x:11:10::/h:"+dir+"/zsh\ntcsh:x:12:10::/h:"+dir+"/tcsh\n"+
+			"none:x:13:10::/h:\nnologin:x:14:10::/h:"+dir+"/nologin\ngone:x:15:10::/h:/no/such/bash\n"+
+			"blunt:x:16:10::/h:"+blunt+"\nlast:x:100:10::/h:"+dir+"/fish"), 0o600))
+	for uid, want := range map[int]Shell{
+		0:   {Path: "/bin/sh", Supported: true, Account: "/bin/sh"},
+		10:  {Path: dir + "/fish", Supported: true, Account: dir + "/fish"},
+		11:  {Path: dir + "/zsh", Supported: true, Account: dir + "/zsh"},
+		12:  {Path: "/bin/sh", Account: dir + "/tcsh"},
+		13:  {Path: "/bin/sh", Supported: true, Account: "/bin/sh"},
+		14:  {Path: "/bin/sh", Account: dir + "/nologin"},
+		15:  {Path: "/bin/sh", Account: "/no/such/bash"},
+		16:  {Path: "/bin/sh", Account: blunt},
+		100: {Path: dir + "/fish", Supported: true, Account: dir + "/fish"},
+		1:   {Path: "/bin/sh"},
+		999: {Path: "/bin/sh"},
+	} {
+		got, err := AccountShell(passwd, uid)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, uid)
+	}
+	got, err := AccountShell(filepath.Join(dir, "gone"), 0)
+	require.Error(t, err)
+	assert.Equal(t, Shell{Path: "/bin/sh"}, got)
+}

@@ -1,0 +1,95 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tmux
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// quote makes one word for tmux's own parser. Nothing is expanded between single
+// quotes; a single quote is written outside of them.
+func quote(word string) string {
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// command is one tmux command for tmux's parser. A ; at the end of a word would
+// separate commands even when it is quoted.
+func command(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = quote(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// sequence runs commands in one go of the server, until one fails.
+func sequence(commands ...string) string { return strings.Join(commands, " ; ") }
+
+func number(n int) string { return strconv.Itoa(n) }
+
+// directory is the -c of a new pane, which is a format: every # is doubled, or
+// #(…) in the name of a directory would be executed. It only serves what the
+// person opens beside the client: the launcher goes where its order says. A
+// name with control characters is left out, since tmux's parser changes them.
+func directory(dir string) []string {
+	if dir == "" || strings.ContainsFunc(dir, unicode.IsControl) {
+		return nil
+	}
+	return []string{"-c", strings.ReplaceAll(dir, "#", "##")}
+}
+
+// labels sets the labels of a pane as options of the pane itself.
+func labels(pane string, l observe.Labels) string {
+	set := func(option, value string) string {
+		return command("set-option", "-p", "-t", pane, option, value)
+	}
+	return sequence(
+		set(observe.OptionInstance, l.Instance),
+		set(observe.OptionUID, l.UID),
+		set(observe.OptionName, l.Name),
+		set(observe.OptionIncarnation, strconv.FormatInt(l.Incarnation, 10)),
+		set(observe.OptionRole, l.Role),
+		set(observe.OptionAttempt, l.Attempt),
+	)
+}
+
+// noLabels removes the labels of a pane.
+func noLabels(pane string) string {
+	unset := func(option string) string { return command("set-option", "-p", "-u", "-t", pane, option) }
+	return sequence(
+		unset(observe.OptionInstance), unset(observe.OptionUID), unset(observe.OptionName),
+		unset(observe.OptionIncarnation), unset(observe.OptionRole), unset(observe.OptionAttempt),
+	)
+}
+
+// report prints a token with the pane's id and pid.
+func report(token, pane string) string {
+	return command("display-message", "-p", "-t", pane, token+" #{pane_id} #{pane_pid}")
+}
+
+// throughShell is understood by bash, zsh, dash and fish alike, and replaces the
+// shell by its arguments.
+const throughShell = `exec "$@"`
+
+// launcher is the argv of a pane.
+func (t *Actuator) launcher(l actuate.Launch) []string {
+	argv := append([]string{
+		t.Binary, "launch", "--state", t.StateDir, "--runtime", t.RuntimeDir,
+		"--uid", l.Labels.UID, "--attempt", l.Labels.Attempt,
+	}, t.LaunchExtra...)
+	switch l.ShellMode {
+	case spec.ShellNone:
+		return argv
+	case spec.ShellLogin:
+		return append([]string{t.Shell.Path, "-lc", throughShell, "muxlet"}, argv...)
+	case spec.ShellInteractive:
+	}
+	return append([]string{t.Shell.Path, "-lic", throughShell, "muxlet"}, argv...)
+}
