@@ -1,0 +1,268 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/durable"
+)
+
+// ErrNotDeclared is matched by the error of an edit of a file that does not
+// declare the session.
+var ErrNotDeclared = errors.New("the session is not declared there")
+
+// ErrReadOnly is matched by the error of an edit of a file that may not be
+// written: by its mode (no write bit counts for root too), by its directory or
+// by its file system.
+var ErrReadOnly = errors.New("the manifest is read-only")
+
+// ErrNotEditable is matched by the error of an edit that could not be made
+// without touching anything else, and of one of a document that is not valid.
+var ErrNotEditable = errors.New("the manifest must be edited by hand")
+
+// edits keeps two edits of one file in this process from losing one another.
+var edits sync.Mutex
+
+// SetSuspend makes the document of the session in file say spec.suspend as
+// given, and changes no other byte. A file that says it already is left alone.
+// A symlink is followed, the mode is kept, and the file is replaced atomically.
+//
+// The error matches ErrNotDeclared, ErrReadOnly or ErrNotEditable; the file is
+// untouched then.
+func SetSuspend(file, name string, suspend bool) error {
+	edits.Lock()
+	defer edits.Unlock()
+	s, err := openSource(file, name)
+	if err != nil {
+		return err
+	}
+	edited, err := s.suspended(name, suspend)
+	if err != nil || bytes.Equal(edited, s.data) {
+		return err
+	}
+	return s.write(edited)
+}
+
+// suspended gives the file with spec.suspend as wanted.
+func (s *source) suspended(name string, suspend bool) ([]byte, error) {
+	declared := s.decoded.Items[s.item]
+	if declared.Session == nil {
+		return nil, fmt.Errorf("suspend session %q: %w: %w", name, ErrNotEditable, firstProblem(declared.Problems))
+	}
+	if declared.Session.Spec.Suspend == suspend {
+		return s.data, nil
+	}
+	edited, err := s.splice(suspend)
+	if err != nil {
+		return nil, err
+	}
+	want := *declared.Session
+	want.Spec.Suspend = suspend
+	items := slices.Clone(s.decoded.Items)
+	items[s.item].Session = &want
+	return edited, s.verify(edited, items)
+}
+
+// Remove takes the document of the session out of file, together with the
+// separator before it. A file that declares nothing else is deleted; of a
+// symlink the link alone, since its target is not below a manifest root.
+//
+// The error matches ErrNotDeclared, ErrReadOnly or ErrNotEditable; the file is
+// untouched then.
+func Remove(file, name string) error {
+	edits.Lock()
+	defer edits.Unlock()
+	s, err := openSource(file, name)
+	if err != nil {
+		return err
+	}
+	if len(s.decoded.Items) == 1 {
+		return s.unlink()
+	}
+	edited, err := s.without()
+	if err != nil {
+		return err
+	}
+	return s.write(edited)
+}
+
+// without gives the file without the document.
+func (s *source) without() ([]byte, error) {
+	edited := slices.Concat(s.data[:s.part.start], s.data[s.part.end:])
+	return edited, s.verify(edited, slices.Delete(slices.Clone(s.decoded.Items), s.item, s.item+1))
+}
+
+// source is a file to be edited.
+type source struct {
+	// file as the caller named it, and path where it really is.
+	file, path string
+	mode       fs.FileMode
+	data       []byte
+	decoded    spec.Documents
+	// item is the index of the document in decoded, and part its bytes.
+	item int
+	part part
+}
+
+func openSource(file, name string) (*source, error) {
+	s := &source{file: file}
+	if err := s.load(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("find session %q in %s: %w: %w", name, file, ErrNotDeclared, err)
+		}
+		return nil, fmt.Errorf("find session %q in %s: %w", name, file, err)
+	}
+	return s, s.find(name)
+}
+
+// find locates the only document of the session.
+func (s *source) find(name string) error {
+	s.decoded = spec.DecodeFile(s.file, s.data)
+	s.item = -1
+	for i, doc := range s.decoded.Items {
+		if doc.Name != name {
+			continue
+		}
+		if s.item >= 0 {
+			first := s.decoded.Items[s.item].Line
+			return fmt.Errorf("%s declares session %q twice, in lines %d and %d: %w", s.file, name, first, doc.Line, ErrNotEditable)
+		}
+		s.item = i
+	}
+	if s.item < 0 {
+		return s.notFound(name)
+	}
+	s.part = partAt(s.data, s.decoded.Items[s.item].Line)
+	return nil
+}
+
+// notFound tells a file that does not declare the session from one that cannot
+// be understood.
+func (s *source) notFound(name string) error {
+	problems := slices.Clone(s.decoded.Problems)
+	for _, doc := range s.decoded.Items {
+		if doc.Name == "" {
+			problems = append(problems, doc.Problems...)
+		}
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("find session %q in %s: %w: %w", name, s.file, ErrNotEditable, problems[0])
+	}
+	return fmt.Errorf("find session %q in %s: %w", name, s.file, ErrNotDeclared)
+}
+
+func firstProblem(problems []spec.Problem) error {
+	if len(problems) == 0 {
+		return errors.New("the document is not valid")
+	}
+	return problems[0]
+}
+
+func (s *source) load() (err error) {
+	if s.path, err = filepath.EvalSymlinks(s.file); err != nil {
+		return err
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() > spec.MaxFileBytes {
+		return fmt.Errorf("%w: it is no regular file of at most %d bytes", ErrNotEditable, spec.MaxFileBytes)
+	}
+	s.mode = info.Mode().Perm()
+	s.data, err = os.ReadFile(s.path)
+	return err
+}
+
+// verify decodes the edited file again: it must declare exactly what is wanted.
+func (s *source) verify(edited []byte, want []spec.Document) error {
+	if err := sameDocuments(want, spec.DecodeFile(s.file, edited)); err != nil {
+		return fmt.Errorf("edit %s: %w: %w", s.file, ErrNotEditable, err)
+	}
+	return nil
+}
+
+func (s *source) write(edited []byte) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	return s.readOnly(durable.WriteFile(s.path, edited, s.mode))
+}
+
+// unlink deletes the file that the caller named.
+func (s *source) unlink() error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	if err := os.Remove(s.file); err != nil {
+		return s.readOnly(err)
+	}
+	return s.readOnly(durable.SyncDir(filepath.Dir(s.file)))
+}
+
+// writable refuses a file that its owner protects, although replacing it would
+// only take a writable directory, and one that somebody else wrote meanwhile.
+func (s *source) writable() error {
+	if s.mode&0o222 == 0 {
+		return s.protected(fmt.Errorf("its mode is %04o", s.mode))
+	}
+	f, err := os.OpenFile(s.path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return s.readOnly(err)
+	}
+	if err := f.Close(); err != nil {
+		return s.readOnly(err)
+	}
+	now, err := os.ReadFile(s.path)
+	if err != nil {
+		return s.readOnly(err)
+	}
+	if !bytes.Equal(now, s.data) {
+		return fmt.Errorf("edit %s: it was changed by somebody else in the same moment; try again", s.file)
+	}
+	return nil
+}
+
+// readOnly sorts the errors of writing.
+func (s *source) readOnly(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return s.protected(err)
+	}
+	return fmt.Errorf("edit %s: %w", s.file, err)
+}
+
+func (s *source) protected(why error) error {
+	return fmt.Errorf("edit %s: %w: %w; make it writable, or change it where it comes from", s.file, ErrReadOnly, why)
+}
+
+// sameDocuments compares what is declared, not where.
+func sameDocuments(want []spec.Document, got spec.Documents) error {
+	if len(got.Problems) > 0 {
+		return got.Problems[0]
+	}
+	if len(want) != len(got.Items) {
+		return fmt.Errorf("the edit would leave %d documents instead of %d", len(got.Items), len(want))
+	}
+	for i, w := range want {
+		g := got.Items[i]
+		if w.Name != g.Name || !reflect.DeepEqual(w.Session, g.Session) || len(w.Problems) != len(g.Problems) {
+			return fmt.Errorf("the edit would change more of document %d than it should", i+1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/muxlet/muxlet/spec"
+)
+
+// Resolve decides what a Reading means. Additions and edits act at once, a
+// removal waits for the settle time and is held back by the guard. It is pure:
+// equal arguments give equal answers, and none of them is changed.
+//
+// Every call must be given a Reading made after the one before, and now must be
+// the time of that reading: a removal rests on the document being missing at the
+// end of the settle time, not only at its beginning.
+func Resolve(prev State, r Reading, known []Known, now time.Time, p Policy) (DesiredSet, State) {
+	c := &resolution{
+		now: now, policy: p,
+		reading: r,
+		index:   indexOf(r),
+		prev:    prev,
+		next:    prev.clone(),
+		known:   make(map[string]Known, len(known)),
+		set:     DesiredSet{Sessions: make(map[string]Desired, len(known))},
+	}
+	for _, k := range known {
+		c.known[k.Name] = k
+		c.learn(k)
+	}
+	for _, name := range c.index.names() {
+		c.present(name, c.index.places[name])
+	}
+	missing := c.missing()
+	c.removals(missing)
+	c.rememberRoots(missing)
+	c.forget()
+	c.collectProblems()
+	return c.set, c.next
+}
+
+// resolution is one run of Resolve.
+type resolution struct {
+	now     time.Time
+	policy  Policy
+	reading Reading
+	index   index
+	known   map[string]Known
+	prev    State
+	next    State
+	set     DesiredSet
+}
+
+// learn takes from a record what this process has not seen itself.
+func (c *resolution) learn(k Known) {
+	m := c.next.sessions[k.Name]
+	if m.good == nil {
+		m.good = k.LastGood
+	}
+	if m.file == "" {
+		m.file = k.File
+	}
+	c.next.sessions[k.Name] = m
+}
+
+// place is one document that declares a session.
+type place struct {
+	file string
+	doc  spec.Document
+}
+
+func (p place) String() string { return fmt.Sprintf("%s:%d", p.file, p.doc.Line) }
+
+// index is a Reading by name.
+type index struct {
+	places  map[string][]place
+	damaged []damage
+}
+
+// damage is a file that may declare more than was understood.
+type damage struct {
+	file     string
+	names    []string
+	problems []spec.Problem
+}
+
+// nameable keeps out what a person cannot have meant as a name, such as a path.
+// Whether it is a good name is said by the document's problems.
+var nameable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
+
+func indexOf(r Reading) index {
+	x := index{places: map[string][]place{}}
+	for _, f := range r.Files {
+		unnamed := slices.Clone(f.Problems)
+		for _, doc := range f.Items {
+			if nameable.MatchString(doc.Name) {
+				x.places[doc.Name] = append(x.places[doc.Name], place{file: f.Path, doc: doc})
+				continue
+			}
+			unnamed = append(unnamed, doc.Problems...)
+		}
+		if len(unnamed) > 0 {
+			x.damaged = append(x.damaged, damage{file: f.Path, names: f.Names, problems: unnamed})
+		}
+	}
+	return x
+}
+
+func (x index) names() []string { return slices.Sorted(maps.Keys(x.places)) }
+
+// present decides for a session that at least one document declares.
+func (c *resolution) present(name string, places []place) {
+	m := c.next.sessions[name]
+	m.since, m.held, m.damaged = time.Time{}, "", false
+	if m.readings--; m.readings < 0 {
+		m.verdict, m.readings = undecided, 0
+	}
+	d := Desired{Name: name, Presence: Present}
+	chosen, found := c.choose(&m, places)
+	if found {
+		c.accept(&d, &m, chosen)
+	} else {
+		d.Session, d.Reason = m.good, spec.ReasonDuplicateName
+		d.File, d.Line = places[0].file, places[0].doc.Line
+	}
+	if len(places) > 1 {
+		d.duplicate(places, chosen, found)
+	}
+	c.next.sessions[name] = m
+	c.set.Sessions[name] = d
+}
+
+// choose finds the document that counts. Of several it is the one in the file
+// that the running client was started from; it stays so while that client is
+// brought back after a death. Two in one file leave no choice.
+func (c *resolution) choose(m *memory, places []place) (place, bool) {
+	if len(places) == 1 {
+		m.winner = ""
+		return places[0], true
+	}
+	name := places[0].doc.Name
+	if k := c.known[name]; k.Running && k.File != "" {
+		m.winner = k.File
+	}
+	var in []place
+	for _, p := range places {
+		if p.file == m.winner {
+			in = append(in, p)
+		}
+	}
+	if len(in) != 1 {
+		m.winner = ""
+		return place{}, false
+	}
+	return in[0], true
+}
+
+// accept takes a document over, or the last good one in its place.
+func (c *resolution) accept(d *Desired, m *memory, p place) {
+	m.file = p.file
+	d.File, d.Line = p.file, p.doc.Line
+	if p.doc.Session != nil {
+		m.good = p.doc.Session
+		d.Session, d.Reason = m.good, spec.ReasonAccepted
+		return
+	}
+	d.Session, d.Reason, d.Problems = m.good, spec.ReasonInvalid, slices.Clone(p.doc.Problems)
+	d.Message = invalidMessage(p.doc.Problems, m.good)
+}
+
+// duplicate names all places of a name.
+func (d *Desired) duplicate(places []place, chosen place, found bool) {
+	others := func(p place) (list []string) {
+		for _, other := range places {
+			if other.doc.Position != p.doc.Position {
+				list = append(list, other.String())
+			}
+		}
+		return list
+	}
+	for _, p := range places {
+		d.Problems = append(d.Problems, spec.Problem{
+			Position: p.doc.Position, Path: "metadata.name",
+			Message: fmt.Sprintf("session %q is declared by %s too; keep one of them", d.Name, joined(others(p))),
+		})
+	}
+	text := fmt.Sprintf("declared in %s: nothing is started until only one is left", joined(others(place{})))
+	if found {
+		text = fmt.Sprintf("declared in %s and passed over in %s; keep one of them", chosen, joined(others(chosen)))
+	}
+	if d.Message != "" {
+		text = d.Message + "; also " + text
+	}
+	d.Message = text
+}
+
+// forget drops what nobody knows any more.
+func (c *resolution) forget() {
+	for name, m := range c.next.sessions {
+		_, known := c.known[name]
+		_, declared := c.index.places[name]
+		if !known && !declared && (m.good == nil || m.verdict != undecided) {
+			delete(c.next.sessions, name)
+		}
+	}
+}
+
+func (c *resolution) collectProblems() {
+	add := func(list ...spec.Problem) { c.set.Problems = append(c.set.Problems, list...) }
+	for _, root := range c.reading.Roots {
+		switch root.Access {
+		case Readable:
+		case Missing:
+			add(problemAt(root.Path, "the manifest directory does not exist; create it"))
+		case Unreadable, AccessUnknown:
+			add(problemAt(root.Path, "the manifest directory cannot be read: %s", root.Message))
+		}
+	}
+	for _, u := range c.reading.Unread {
+		add(u.Problem)
+	}
+	for _, f := range c.reading.Files {
+		add(f.Problems...)
+		for _, doc := range f.Items {
+			add(doc.Problems...)
+		}
+	}
+	for _, name := range c.index.names() {
+		if len(c.index.places[name]) < 2 {
+			continue
+		}
+		for _, p := range c.set.Sessions[name].Problems {
+			if p.Path == "metadata.name" && !slices.Contains(c.set.Problems, p) {
+				add(p)
+			}
+		}
+	}
+}

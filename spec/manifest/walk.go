@@ -1,0 +1,211 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// walk collects one Reading.
+type walk struct {
+	reader  *Reader
+	reading Reading
+	// files are those that were taken, with what they may declare.
+	files map[fileID]int
+	// watches are indices into reading.Watches.
+	watches map[fileID]int
+}
+
+// tree is the walk below one root. Symlinks come last, so that a file is known
+// by its own path if it has one below the root.
+type tree struct {
+	*walk
+	root  *Root
+	dirs  map[fileID]struct{}
+	seen  map[fileID]struct{}
+	links []string
+}
+
+func (w *walk) readRoot(path string) {
+	root := Root{Path: filepath.Clean(path)}
+	t := &tree{walk: w, root: &root, dirs: map[fileID]struct{}{}, seen: map[fileID]struct{}{}}
+	st, err := statPath(root.Path)
+	switch {
+	case err != nil:
+		t.rootFailed(err)
+	case st.isDir():
+		t.rootIsDirectory(st)
+	case st.isRegular():
+		root.Access, root.Device = Readable, st.dev
+		w.watchName(filepath.Dir(root.Path), filepath.Base(root.Path))
+		t.addFile(root.Path, st)
+	default:
+		root.Access, root.Message = Unreadable, "it is neither a directory nor a regular file"
+	}
+	if root.Access != Readable {
+		root.Device = 0
+		w.watchName(existingAncestor(root.Path))
+	}
+	w.watchLink(root.Path)
+	w.reading.Roots = append(w.reading.Roots, root)
+}
+
+func (t *tree) rootIsDirectory(st stat) {
+	t.root.Access, t.root.Device = Readable, st.dev
+	if err := t.directory(t.root.Path, st.fileID); err != nil {
+		t.rootFailed(err)
+	}
+	for len(t.links) > 0 {
+		link := t.links[0]
+		t.links = t.links[1:]
+		t.follow(link)
+	}
+}
+
+func (t *tree) rootFailed(err error) {
+	t.root.Access, t.root.Message = Unreadable, cause(err)
+	if vanished(err) {
+		t.root.Access, t.root.Message = Missing, "it does not exist"
+	}
+}
+
+// vanished tells an error that proves that the path is not there.
+func vanished(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// cause is an error without the path, which the person reads beside it.
+func cause(err error) string {
+	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+		return pathError.Err.Error()
+	}
+	return err.Error()
+}
+
+// directory walks a directory once. What could be listed is used even if the
+// listing broke off; the error is that of the listing.
+func (t *tree) directory(path string, id fileID) error {
+	if _, visited := t.dirs[id]; visited {
+		return nil
+	}
+	t.dirs[id] = struct{}{}
+	t.watchAll(path, id)
+	entries, err := t.reader.list(path)
+	for _, entry := range entries {
+		if !isIgnored(entry.Name()) {
+			t.entry(filepath.Join(path, entry.Name()), entry)
+		}
+	}
+	return err
+}
+
+func (t *tree) entry(path string, entry fs.DirEntry) {
+	switch {
+	case entry.Type()&fs.ModeSymlink != 0:
+		t.links = append(t.links, path)
+	case entry.IsDir(), entry.Type().IsRegular() && isManifest(entry.Name()):
+		t.node(path)
+	}
+}
+
+// node takes a directory or a manifest by its path, after symlinks.
+func (t *tree) node(path string) {
+	st, err := statPath(path)
+	switch {
+	case err == nil && st.isDir():
+		err = t.directory(path, st.fileID)
+	case err == nil && st.isRegular() && isManifest(filepath.Base(path)):
+		t.addFile(path, st)
+	}
+	if err != nil && !vanished(err) {
+		t.unread(path, err)
+	}
+}
+
+// follow takes a symlink. One that leads nowhere hides what it led to: its
+// target may be on a file system that is not mounted.
+func (t *tree) follow(link string) {
+	t.watchLink(link)
+	if _, err := statPath(link); err == nil || !vanished(err) {
+		t.node(link)
+		return
+	}
+	if target, err := os.Readlink(link); err == nil {
+		t.unread(link, errors.New("it is a symbolic link to "+target+", which does not exist"))
+	}
+}
+
+func (t *tree) addFile(path string, st stat) {
+	if _, again := t.seen[st.fileID]; again {
+		return
+	}
+	t.seen[st.fileID] = struct{}{}
+	if count, taken := t.files[st.fileID]; taken {
+		t.root.Documents += count
+		return
+	}
+	docs, err := t.reader.load(path, st)
+	switch {
+	case err == nil:
+		t.files[st.fileID] = documents(docs)
+		t.root.Documents += documents(docs)
+		t.reading.Files = append(t.reading.Files, File{Path: path, Documents: docs})
+	case !vanished(err) && !errors.Is(err, errNoManifest):
+		t.files[st.fileID] = 1
+		t.unread(path, err)
+	}
+}
+
+func (t *tree) unread(path string, err error) {
+	t.root.Documents++
+	p := problemAt(path, "cannot be read: %s", cause(err))
+	if errors.As(err, new(errTooLarge)) {
+		p.Message = err.Error()
+	}
+	if !slices.ContainsFunc(t.reading.Unread, func(u Unread) bool { return u.Path == path }) {
+		t.reading.Unread = append(t.reading.Unread, Unread{Path: path, Problem: p})
+	}
+}
+
+// watchAll asks for a watch of a directory of the tree.
+func (w *walk) watchAll(dir string, id fileID) {
+	i := w.watchIndex(dir, id)
+	w.reading.Watches[i].all = true
+}
+
+// watchName asks for a watch of one name in a directory.
+func (w *walk) watchName(dir, name string) {
+	st, err := statPath(dir)
+	if err != nil {
+		return
+	}
+	watch := &w.reading.Watches[w.watchIndex(dir, st.fileID)]
+	if !slices.Contains(watch.Names, name) {
+		watch.Names = append(watch.Names, name)
+	}
+}
+
+func (w *walk) watchLink(path string) {
+	if _, err := os.Readlink(path); err != nil {
+		return
+	}
+	for _, site := range linkSites(path) {
+		w.watchName(filepath.Dir(site), filepath.Base(site))
+	}
+}
+
+func (w *walk) watchIndex(dir string, id fileID) int {
+	i, found := w.watches[id]
+	if !found {
+		i = len(w.reading.Watches)
+		w.watches[id] = i
+		w.reading.Watches = append(w.reading.Watches, Watch{Dir: dir, id: id})
+	}
+	return i
+}
