@@ -31,7 +31,7 @@ const helperVariable = "MUXLET_TEST_HELPER"
 func TestMain(m *testing.M) {
 	if role := os.Getenv(helperVariable); role != "" {
 		helpers[role]()
-		fmt.Println("ready")
+		_, _ = fmt.Fprintln(os.Stdout, "ready")
 		// The test's end of the pipe closes at the latest with the test.
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
@@ -45,7 +45,7 @@ var helpers = map[string]func(){
 	"judges": func() {
 		pid, _ := strconv.Atoi(os.Getenv("JUDGED"))
 		_, state := Identify(pid)
-		fmt.Println(state)
+		_, _ = fmt.Fprintln(os.Stdout, state)
 	},
 	// locks the file of its variable as a launcher does.
 	"locks": func() {

@@ -111,5 +111,5 @@ func lookUp(pid int) (entry, error) {
 		return entry{}, fmt.Errorf("looking up process %d: %w", pid, errNoProcess)
 	}
 	// The cause is not wrapped: that a file does not exist proves nothing here.
-	return entry{}, fmt.Errorf("looking up process %d: %v", pid, err)
+	return entry{}, fmt.Errorf("looking up process %d: %s", pid, err.Error())
 }

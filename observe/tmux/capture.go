@@ -17,8 +17,8 @@ const maxLines = 20000
 
 // Capture returns the last lines of a pane, of its history and its screen
 // together, at most lines (and at most 20,000) of them. Wrapped lines are joined;
-// spaces at the end of a line and empty lines at the end of the screen are left
-// out. pane is tmux's id, such as %5. The text is the program's: it may hold
+// spaces at the end of a line, empty lines at the end of the screen and tmux's own
+// line about a dead pane are left out. pane is tmux's id, such as %5. The text is the program's: it may hold
 // anything that a terminal can show.
 func (c *Conn) Capture(ctx context.Context, pane string, lines int) (string, error) {
 	if !isID(pane, '%') {
@@ -42,8 +42,20 @@ func lastLines(text string, lines int) string {
 	for i, line := range all {
 		all[i] = strings.TrimRight(line, " ")
 	}
-	for len(all) > 0 && all[len(all)-1] == "" {
-		all = all[:len(all)-1]
+	all = withoutBlankEnd(all)
+	if n := len(all); n > 0 && strings.HasPrefix(all[n-1], deadLine) {
+		all = withoutBlankEnd(all[:n-1])
 	}
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// deadLine is how tmux begins the line that it writes into the last row of a dead
+// pane, however few rows the program had filled. How it ended is told elsewhere.
+const deadLine = "Pane is dead ("
+
+func withoutBlankEnd(lines []string) []string {
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
 }

@@ -148,6 +148,9 @@ func TestLastLinesLeaveOutTheEmptyScreen(t *testing.T) {
 		"fewer than asked": {"a\nb  \n\n\n", 5, "a\nb"},
 		"more than asked":  {"a\nb\nc\n", 2, "b\nc"},
 		"empty inside":     {"a\n\nc\n", 2, "\nc"},
+		"dead pane":        {"a\nb\n\n\nPane is dead (status 1, Sun Nov 29 15:39:44 2026)\n", 2, "a\nb"},
+		"nothing but dead": {"\n\nPane is dead (signal 9)\n", 2, ""},
+		"says it itself":   {"Pane is dead (no)\nb\n", 2, "Pane is dead (no)\nb"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, lastLines(c.text, c.lines))
