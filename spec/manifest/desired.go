@@ -77,7 +77,20 @@ type Known struct {
 	// Held is the Message under which a removal was held when the record was
 	// written; empty when it was not.
 	Held string
+	// Removal says that a removal was decided when the record was written.
+	Removal Removal
 }
+
+// Removal says whether a removal was decided. The zero value decides nothing.
+type Removal int
+
+// The kinds of removal.
+const (
+	// NotRemoved: nothing was decided.
+	NotRemoved Removal = iota
+	// RemovalDecided: it began, and only the document's return ends it.
+	RemovalDecided
+)
 
 // Policy is how removals are treated.
 type Policy struct {

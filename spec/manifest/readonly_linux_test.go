@@ -49,7 +49,7 @@ func TestADirectoryThatMayNotBeWrittenIsReadOnly(t *testing.T) {
 	asNobody(t, func() {
 		for _, path := range []string{one, two} {
 			for _, err := range []error{SetSuspend(path, "a", true), Remove(path, "a")} {
-				assert.ErrorIs(t, err, ErrReadOnly)
+				require.ErrorIs(t, err, ErrReadOnly)
 				assert.ErrorContains(t, err, path)
 			}
 		}

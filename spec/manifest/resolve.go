@@ -66,6 +66,9 @@ func (c *resolution) learn(k Known) {
 	if m.file == "" {
 		m.file = k.File
 	}
+	if k.Removal == RemovalDecided && m.verdict == undecided {
+		m.verdict = settled
+	}
 	c.next.sessions[k.Name] = m
 }
 

@@ -130,3 +130,27 @@ func TestADecidedRemovalIsNotUndoneByAMissingRoot(t *testing.T) {
 	w.resolve()
 	w.requirePresence(Present, "a", "b")
 }
+
+// A removal that the record says was decided goes on under the next daemon,
+// although that one finds an empty directory; the document's return ends it.
+func TestADecidedRemovalGoesOnAfterARestart(t *testing.T) {
+	for name, want := range map[string]Presence{"gone": Removed, "back": Present} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.declare("a", "b")
+			w.resolve()
+			w.remove("a", "b")
+			for name, k := range w.known {
+				k.Removal = RemovalDecided
+				w.known[name] = k
+			}
+			if want == Present {
+				w.declare("a")
+			}
+			w.restart()
+			w.resolve()
+			w.requirePresence(want, "a")
+			w.requirePresence(Removed, "b")
+		})
+	}
+}
