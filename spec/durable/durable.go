@@ -153,7 +153,7 @@ func Read(path string, maxVersion int, v any) error {
 
 func checksum(version int, data []byte) string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%d\n", version)
+	sum.Write(fmt.Appendf(nil, "%d\n", version))
 	sum.Write(data)
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }

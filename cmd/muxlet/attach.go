@@ -1,0 +1,147 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/spec"
+)
+
+func newAttachCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "attach NAME",
+		Short: "Bring a session up if it is down, and attach this terminal to it",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := sessionNames(args)
+			if err != nil {
+				return err
+			}
+			return g.attach(cmd.Context(), names[0])
+		},
+	}
+}
+
+func (g *globals) attach(ctx context.Context, name string) error {
+	if !g.interactive() {
+		return fmt.Errorf("session %q cannot be attached here: standard input is not a terminal; \"muxlet logs %s\" prints what it shows", name, name)
+	}
+	tmux, err := g.tmuxProgram()
+	if err != nil {
+		return err
+	}
+	client, err := g.client()
+	if err != nil {
+		return err
+	}
+	session, err := g.bringUp(ctx, client, name)
+	client.Close()
+	if err != nil {
+		return err
+	}
+	return g.enter(tmux, session.Status.Tmux)
+}
+
+// bringUp gives the session once it has a pane, and asks for a client if there
+// is none.
+func (g *globals) bringUp(ctx context.Context, client *server.Client, name string) (*spec.Session, error) {
+	session, err := client.Session(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if session.Spec.Suspend || suspended(session) {
+		return nil, server.NewError(server.ReasonSuspended, name,
+			fmt.Sprintf("session %q is suspended: run \"muxlet resume %s\" first.", name, name))
+	}
+	if attachable(session) {
+		return session, nil
+	}
+	err = client.Resume(ctx, name, false)
+	if err != nil && server.ReasonOf(err) != server.ReasonAlreadyRunning {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.waitLimit)
+	defer cancel()
+	return g.until(ctx, client, session, intent{
+		goal: "a pane",
+		judge: func(before *spec.Session, now look) (bool, error) {
+			if now.err != nil {
+				return false, now.err
+			}
+			if attachable(now.session) {
+				return true, nil
+			}
+			return false, g.refusal(before, now)
+		},
+	})
+}
+
+// attachable says whether there is a pane with a client in it, or with a start
+// that a person may want to watch.
+func attachable(s *spec.Session) bool {
+	switch spec.DisplayStatus(s) {
+	case spec.StatusRunning, spec.StatusStarting:
+		return s.Status.Tmux != nil && s.Status.Tmux.Pane != ""
+	}
+	return false
+}
+
+// enter becomes the tmux client that shows the pane. Within muxlet's own server
+// the present client is switched; within another tmux it is nested.
+func (g *globals) enter(tmux string, at *spec.TmuxStatus) error {
+	env := g.environ()
+	argv := append([]string{"tmux"}, attachArgs(at)...)
+	switch outer := outerSocket(env); outer {
+	case "":
+	case at.Socket:
+		argv = []string{"tmux", "-u", "-S", at.Socket, "switch-client", "-t", at.Pane}
+	default:
+		g.complain("Attaching inside another tmux: press its prefix twice to reach the inner one.")
+		env = slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
+			return strings.HasPrefix(variable, "TMUX=") || strings.HasPrefix(variable, "TMUX_PANE=")
+		})
+	}
+	if err := g.exec(tmux, argv, env); err != nil {
+		return fmt.Errorf("execute %s: %w", tmux, err)
+	}
+	return nil
+}
+
+// attachArgs are the arguments by which tmux attaches to the pane.
+func attachArgs(at *spec.TmuxStatus) []string {
+	return []string{"-u", "-S", at.Socket, "attach-session", "-t", at.Pane}
+}
+
+// outerSocket is the socket of the tmux that this runs in: the first field of
+// TMUX, which is socket,pid,session.
+func outerSocket(env []string) string {
+	for _, variable := range env {
+		if value, ok := strings.CutPrefix(variable, "TMUX="); ok {
+			socket, _, _ := strings.Cut(value, ",")
+			return socket
+		}
+	}
+	return ""
+}
+
+// tmuxProgram is the path of the tmux that the settings name.
+func (g *globals) tmuxProgram() (string, error) {
+	settings, err := g.settings()
+	if err != nil {
+		return "", err
+	}
+	path, err := exec.LookPath(settings.Tmux.Command)
+	if err != nil {
+		return "", fmt.Errorf("find tmux (tmux.command in the settings): %w", err)
+	}
+	return path, nil
+}

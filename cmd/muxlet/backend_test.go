@@ -1,0 +1,153 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// fakeDaemon is a Backend in memory. What an intent does to a session is said
+// by the test.
+type fakeDaemon struct {
+	mu       sync.Mutex
+	sessions map[string]spec.Session
+	events   []corev1.Event
+	screens  map[string]string
+	status   server.DaemonStatus
+	held     []server.HeldRemoval
+	asked    []string
+	// on is called for an intent with the session that it is about, without the
+	// lock; what it returns is the answer.
+	on func(f *fakeDaemon, intent, name string) error
+	// seen is called at each look at a session.
+	seen func(f *fakeDaemon, name string)
+}
+
+func newFakeDaemon(sessions ...spec.Session) *fakeDaemon {
+	f := &fakeDaemon{sessions: map[string]spec.Session{}, screens: map[string]string{}}
+	f.status.Manifests = []string{"/home/me/.config/muxlet/sessions"}
+	f.status.Version = "v0.0.0-test"
+	f.status.TmuxSocket = "/run/muxlet/tmux.sock"
+	for _, s := range sessions {
+		f.sessions[s.Name] = s
+	}
+	return f
+}
+
+// set replaces what is known of a session.
+func (f *fakeDaemon) set(s spec.Session) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sessions[s.Name] = s
+}
+
+func (f *fakeDaemon) remove(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.sessions, name)
+}
+
+func (f *fakeDaemon) intents() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
+}
+
+func (f *fakeDaemon) intent(intent, name string) error {
+	f.mu.Lock()
+	_, found := f.sessions[name]
+	f.asked = append(f.asked, intent+" "+name)
+	f.mu.Unlock()
+	if !found {
+		return server.NewNotFound(name)
+	}
+	if f.on == nil {
+		return nil
+	}
+	return f.on(f, intent, name)
+}
+
+func (f *fakeDaemon) Sessions() []spec.Session {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []spec.Session
+	for _, s := range f.sessions {
+		all = append(all, *s.DeepCopy())
+	}
+	slices.SortFunc(all, func(a, b spec.Session) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (f *fakeDaemon) Session(name string) (spec.Session, error) {
+	if f.seen != nil {
+		f.seen(f, name)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, found := f.sessions[name]
+	if !found {
+		return spec.Session{}, server.NewNotFound(name)
+	}
+	return *s.DeepCopy(), nil
+}
+
+func (f *fakeDaemon) Events(session string) []corev1.Event {
+	var events []corev1.Event
+	for _, e := range f.events {
+		if session == "" || e.InvolvedObject.Name == session {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func (f *fakeDaemon) Delete(_ context.Context, name string) error { return f.intent("delete", name) }
+
+func (f *fakeDaemon) SetSuspend(_ context.Context, name string, suspend bool) error {
+	return f.intent(fmt.Sprintf("suspend=%v", suspend), name)
+}
+
+func (f *fakeDaemon) Resume(_ context.Context, name string, _ bool) error {
+	return f.intent("resume", name)
+}
+
+func (f *fakeDaemon) Restart(_ context.Context, name string) error { return f.intent("restart", name) }
+
+func (f *fakeDaemon) Terminate(_ context.Context, name string) error {
+	return f.intent("terminate", name)
+}
+
+func (f *fakeDaemon) Screen(_ context.Context, name string, lines int) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, found := f.sessions[name]; !found {
+		return "", server.NewNotFound(name)
+	}
+	screen, found := f.screens[name]
+	if !found {
+		return "", server.NewError(server.ReasonTmuxUnavailable, name, fmt.Sprintf("session %q has no pane", name))
+	}
+	all := strings.Split(screen, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n"), nil
+}
+
+func (f *fakeDaemon) Prune(_ context.Context, confirm bool) (server.PruneResult, error) {
+	if confirm {
+		return server.PruneResult{Removed: f.held}, nil
+	}
+	return server.PruneResult{WouldRemove: f.held}, nil
+}
+
+func (f *fakeDaemon) Status() server.DaemonStatus { return f.status }
+func (f *fakeDaemon) Healthy() error              { return nil }
+func (f *fakeDaemon) Ready() error                { return nil }

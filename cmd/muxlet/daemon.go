@@ -1,0 +1,227 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/muxlet/muxlet/config"
+	"github.com/muxlet/muxlet/controller"
+	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/spec/durable"
+)
+
+// socketCheck is the time between two looks at the API's socket file.
+const socketCheck = 2 * time.Second
+
+// onceLimit bounds `muxlet daemon --once`.
+const onceLimit = 2 * time.Minute
+
+func newDaemonCommand(g *globals) *cobra.Command {
+	var once bool
+	cmd := &cobra.Command{
+		Use:   "daemon",
+		Short: "Keep the declared sessions alive, in the foreground",
+		Long: "Keep the declared sessions alive, in the foreground. Ending the daemon ends no\n" +
+			"session: they go on in tmux, and the next daemon takes them over.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			g.command = cmd
+			settings, err := g.settings()
+			if err != nil {
+				return err
+			}
+			return g.daemon(cmd.Context(), settings, once)
+		},
+	}
+	cmd.Flags().BoolVar(&once, "once", false, "converge once and exit: 0 when every session has come to rest")
+	return cmd
+}
+
+// daemon runs until ctx ends.
+func (g *globals) daemon(ctx context.Context, settings *config.Effective, once bool) error {
+	// A client's hang-up is not the daemon's end, and a full pipe on standard error
+	// neither.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	log := g.logger(settings.Logging)
+	for _, dir := range []string{settings.StateDir, settings.RuntimeDir, settings.Paths.SocketDir()} {
+		if err := makePrivate(dir, g.uid); err != nil {
+			return err
+		}
+	}
+	if err := probeState(settings.StateDir); err != nil {
+		return err
+	}
+	held, err := lockAll(settings.Paths)
+	if err != nil {
+		return err
+	}
+	defer held.release()
+	recorder, err := status.OpenRecorder(settings.StateDir, int(settings.Retention.Events))
+	if err != nil {
+		return fmt.Errorf("state directory %s cannot be used: %w", settings.StateDir, err)
+	}
+	defer func() { _ = recorder.Close() }()
+	c, closeController, err := g.newController(settings, recorder, log)
+	if err != nil {
+		return err
+	}
+	defer closeController()
+	log.Info("Started daemon", "version", version, "pid", os.Getpid(), "manifests", settings.Manifests, "stateDir", settings.StateDir,
+		"runtimeDir", settings.RuntimeDir, "settings", settings.File)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	wg.Go(func() { serveAPI(ctx, settings.Paths.APISocket(), c, log) })
+	wg.Go(func() { guard(ctx, held, cancel, log) })
+	result := make(chan error, 1)
+	if once {
+		wg.Go(func() { result <- c.UntilSettled(ctx, onceLimit); cancel() })
+	} else {
+		result <- nil
+	}
+	err = c.Run(ctx)
+	cancel()
+	wg.Wait()
+	log.Info("Stopped daemon", "pid", os.Getpid())
+	return errors.Join(err, <-result)
+}
+
+func (g *globals) logger(l config.Logging) logr.Logger {
+	options := &slog.HandlerOptions{Level: slog.Level(-l.Verbosity), ReplaceAttr: plainLevel}
+	var h slog.Handler = slog.NewTextHandler(g.errOut, options)
+	if l.Format == config.LogJSON {
+		h = slog.NewJSONHandler(g.errOut, options)
+	}
+	return logr.FromSlogHandler(h)
+}
+
+// plainLevel names the levels of logr's verbosities, which slog has no words for.
+func plainLevel(_ []string, a slog.Attr) slog.Attr {
+	if level, ok := a.Value.Any().(slog.Level); ok && a.Key == slog.LevelKey && level < slog.LevelInfo {
+		a.Value = slog.StringValue(slog.LevelDebug.String())
+	}
+	return a
+}
+
+// makePrivate makes a directory that only its owner can enter, and refuses one
+// of somebody else.
+func makePrivate(dir string, uid int) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("directory %s cannot be made: %w: make it, or choose another one with --state-dir or --runtime-dir", dir, cause(err))
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("directory %s cannot be used: %w", dir, cause(err))
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != uid {
+		return fmt.Errorf("directory %s belongs to uid %d: choose one of your own", dir, owner.Uid)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return fmt.Errorf("directory %s is open to others and cannot be closed: %w", dir, cause(err))
+		}
+	}
+	return nil
+}
+
+func cause(err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
+// probeState writes and removes a file: a daemon that cannot write its intent
+// down must not act.
+func probeState(dir string) error {
+	probe := filepath.Join(dir, ".probe")
+	err := durable.WriteFile(probe, []byte("probe\n"), 0o600)
+	if err == nil {
+		err = os.Remove(probe)
+	}
+	if err != nil {
+		return fmt.Errorf("state directory %s cannot be written: %w: make it writable, or choose another one with --state-dir", dir, cause(err))
+	}
+	return nil
+}
+
+// serveAPI serves the API until ctx ends. A socket file that somebody removed is
+// made again, since nothing else can reach a daemon.
+func serveAPI(ctx context.Context, path string, c *controller.Controller, log logr.Logger) {
+	for ctx.Err() == nil {
+		listener, err := server.Listen(path)
+		if err != nil {
+			log.Error(err, "API is not served", "socket", path)
+			wait(ctx, socketCheck)
+			continue
+		}
+		serveWhilePresent(ctx, path, listener, c, log)
+	}
+}
+
+func serveWhilePresent(ctx context.Context, path string, listener net.Listener, c *controller.Controller, log logr.Logger) {
+	ours, err := os.Stat(path)
+	if err != nil {
+		_ = listener.Close()
+		return
+	}
+	inner, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(inner, listener, server.Handler(c)) }()
+	for {
+		select {
+		case err := <-done:
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				log.Error(err, "API server ended")
+				wait(ctx, socketCheck)
+			}
+			return
+		case <-time.After(socketCheck):
+			if now, err := os.Stat(path); err != nil || !os.SameFile(ours, now) {
+				log.Info("Socket of the API was removed, making it again", "socket", path)
+				cancel()
+				if err := <-done; err != nil {
+					log.Error(err, "API server ended")
+				}
+				return
+			}
+		}
+	}
+}
+
+// guard keeps the locks although their files may be removed, and ends this daemon
+// when another one has taken over: two would start two clients.
+func guard(ctx context.Context, held *locks, stop func(), log logr.Logger) {
+	for wait(ctx, socketCheck); ctx.Err() == nil; wait(ctx, socketCheck) {
+		if err := held.hold(); err != nil {
+			log.Error(err, "Lock was lost, stopping")
+			stop()
+			return
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

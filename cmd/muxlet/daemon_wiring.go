@@ -1,0 +1,141 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/uuid"
+	"k8s.io/utils/clock"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/actuate/client"
+	"github.com/muxlet/muxlet/actuate/launch"
+	actuatetmux "github.com/muxlet/muxlet/actuate/tmux"
+	"github.com/muxlet/muxlet/actuate/workspace"
+	"github.com/muxlet/muxlet/config"
+	tmuxconf "github.com/muxlet/muxlet/config/tmux"
+	"github.com/muxlet/muxlet/controller"
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/observe/process"
+	"github.com/muxlet/muxlet/observe/tmux"
+	"github.com/muxlet/muxlet/spec/manifest"
+)
+
+// deathPoll is how often deaths are looked for where the system gives no notice.
+const deathPoll = time.Second
+
+const passwdFile = "/etc/passwd"
+
+// newController puts the parts together.
+func (g *globals) newController(s *config.Effective, recorder *status.Recorder, log logr.Logger) (c *controller.Controller, closeAll func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the muxlet program: %w", err)
+	}
+	deaths, err := process.NewWatcher(deathPoll, clock.RealClock{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("watch processes: %w", err)
+	}
+	shell, err := actuatetmux.AccountShell(passwdFile, g.uid)
+	if err != nil {
+		log.Error(err, "Account's shell is not known, using another", "shell", shell.Path)
+	}
+	base := g.baseEnvironment(shell.Path)
+	conn := &tmux.Conn{
+		Socket: s.Paths.TmuxSocket(), Command: s.Tmux.Command, Env: base, Timeout: s.Tmux.Timeout.Duration, TicksOf: ticksOf,
+	}
+	conf := filepath.Join(s.RuntimeDir, "tmux.conf")
+	wire := wiring{Effective: s, self: self, shell: shell, conn: conn, conf: conf, uid: g.uid}
+	c = controller.New(controller.Options{
+		Log: log, Clock: clock.RealClock{}, NewID: uuid.NewString, Version: version,
+		Manifests:      s.Manifests,
+		ManifestPolicy: manifest.Policy{Settle: s.Removal.Settle.Duration, GuardMin: int(s.Removal.GuardMin), GuardPercent: int(s.Removal.GuardPercent)},
+		StateDir:       s.StateDir, RuntimeDir: s.RuntimeDir, Socket: conn.Socket,
+		CompareBoot: func(stored string) (string, string) { return compareBoot(stored, s.Observation.BootIDPath) },
+		Policy: plan.Policy{
+			BackOffInitial: s.BackOff.Initial.Duration, BackOffMax: s.BackOff.Max.Duration, BackOffReset: s.BackOff.ResetAfter.Duration,
+			UnknownGrace: s.Observation.UnknownGracePeriod.Duration,
+		},
+		Resync: s.ResyncPeriod.Duration, MaxInFlight: int(s.Starts.MaxInFlight),
+		MassDeathMin: int(s.MassDeath.MinSessions), MassDeathPercent: int(s.MassDeath.Percent),
+		ArchiveFor: s.Retention.Archive.Duration,
+		Base:       base, Command: client.Command,
+		Tmux:      conn,
+		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
+		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths,
+		PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
+		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
+		Store:      record.NewStore(s.StateDir), Recorder: recorder,
+	})
+	conn.BinaryOf = c.ServerBinary(process.Executable)
+	return c, func() { _ = deaths.Close() }, wire.prepareRuntime()
+}
+
+func ticksOf(pid int) uint64 {
+	p, _ := process.Identify(pid)
+	return p.Ticks
+}
+
+// wiring is what the actuators and the runtime directory are made of.
+type wiring struct {
+	*config.Effective
+	self, conf string
+	shell      actuatetmux.Shell
+	conn       *tmux.Conn
+	uid        int
+}
+
+func (w wiring) actuator(instance string) actuate.Actuator {
+	return actuate.Route{
+		Tmux: actuatetmux.New(actuatetmux.Config{
+			Conn: w.conn, Instance: instance, Binary: w.self, StateDir: w.StateDir, RuntimeDir: w.RuntimeDir, Conf: w.conf, Shell: w.shell,
+		}),
+		Client: client.Actuator{},
+	}
+}
+
+// prepareRuntime makes the runtime directory and what must be in it: somebody
+// may have cleaned it away under the running daemon.
+func (w wiring) prepareRuntime() error {
+	for _, dir := range []string{w.RuntimeDir, filepath.Join(w.RuntimeDir, "lease"), w.Paths.SocketDir(), filepath.Join(w.StateDir, "receipts")} {
+		if err := makePrivate(dir, w.uid); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(w.conf, tmuxconf.Conf, 0o600); err != nil {
+		return fmt.Errorf("write tmux configuration: %w", err)
+	}
+	return nil
+}
+
+// baseEnvironment is what tmux, and clients of shellMode None, get of the
+// daemon's own environment.
+func (g *globals) baseEnvironment(shell string) []string {
+	values := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "SHELL": shell}
+	if home := g.home; home != "" {
+		values["HOME"] = home
+	}
+	if u, err := user.Current(); err == nil {
+		values["USER"], values["LOGNAME"] = u.Username, u.Username
+	}
+	var base []string
+	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG"} {
+		value := values[name]
+		if given, ok := g.lookupEnv(name); ok && given != "" && name != "SHELL" {
+			value = given
+		}
+		if value != "" {
+			base = append(base, name+"="+value)
+		}
+	}
+	return base
+}

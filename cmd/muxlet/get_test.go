@@ -1,0 +1,225 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// zoo has a session in each state.
+func zoo() *fakeDaemon {
+	restarted := runningSession("api", 4, 4711)
+	restarted.Labels = map[string]string{"repo": "shop"}
+	ended(&restarted, 3, killed())
+	blocked := stalledSession("docs", spec.ReasonWorkspaceMissing, "The directory /home/me/src/docs does not exist.")
+	condition(&blocked, spec.ConditionWorkspaceReady, metav1.ConditionFalse, spec.ReasonWorkspaceMissing, "")
+	completed := stalledSession("import", spec.ReasonCompleted, "The client exited with status 0.")
+	ended(&completed, 1, spec.Termination{ExitCode: pointer(int32(0)), Reason: spec.ReasonCompleted, FinishedAt: before(3 * time.Hour)})
+	lost := runningSession("worker", 2, 99)
+	ended(&lost, 1, spec.Termination{Reason: spec.ReasonLost, FinishedAt: before(50 * time.Hour)})
+	never := downSession("new", spec.ReasonStarting, "")
+	never.CreationTimestamp = before(0)
+	return newFakeDaemon(restarted, blocked, completed, lost, never,
+		crashLooping("web"), suspendedSession("old"), unknownSession("tmux-hung"), invalidSession("typo"))
+}
+
+func TestGetListsEverySessionInOneTable(t *testing.T) {
+	c := newCLI(t, zoo())
+	assert.Equal(t, 0, c.run("get"))
+	c.golden("get")
+	table := c.out
+	for _, args := range [][]string{{}, {"get", "sessions"}, {"get", "session"}, {"get", "ses"}} {
+		assert.Equal(t, 0, c.run(args...), args)
+		assert.Equal(t, table, c.out, args)
+	}
+}
+
+func TestGetWideAddsWhereAndHowItEnded(t *testing.T) {
+	c := newCLI(t, zoo())
+	assert.Equal(t, 0, c.run("get", "-o", "wide"))
+	c.golden("get-wide")
+}
+
+func TestGetCanLeaveOutTheHeaders(t *testing.T) {
+	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 5)))
+	assert.Equal(t, 0, c.run("get", "--no-headers"))
+	assert.Equal(t, "a     exec   Running   True   0     -     26h\n", c.out)
+}
+
+func TestGetByNameTakesEachSpelling(t *testing.T) {
+	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 5), runningSession("b", 1, 6)))
+	for _, args := range [][]string{
+		{"get", "a"}, {"get", "sessions", "a"}, {"get", "sessions/a"}, {"get", "ses/a"}, {"get", "a", "sessions/a"},
+		{"get", "sessions.muxlet.dev/a"},
+	} {
+		assert.Equal(t, 0, c.run(append(args, "-o", "name")...), args)
+		assert.Equal(t, "session.muxlet.dev/a\n", c.out, args)
+	}
+	assert.Equal(t, 0, c.run("get", "a", "b", "--no-headers"))
+	assert.Equal(t, "a     exec   Running   True   0     -     26h\nb     exec   Running   True   0     -     26h\n", c.out)
+}
+
+func TestGetShowsWhatExistsAndNamesWhatDoesNot(t *testing.T) {
+	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 5)))
+	assert.Equal(t, exitNotFound, c.run("get", "nobody", "a", "-o", "name"))
+	assert.Equal(t, "session.muxlet.dev/a\n", c.out)
+	assert.Equal(t, "Error: session \"nobody\" not found: \"muxlet get\" lists those that exist\n", c.errOut)
+}
+
+func TestAMissingSessionMayBeInAFileWithAProblem(t *testing.T) {
+	f := newFakeDaemon()
+	f.status.Problems = []string{"/m/app.yaml:4:9: metadata.name: \"My.App\" is not a valid name (did you mean \"my-app\"?)"}
+	c := newCLI(t, f)
+	for _, verb := range []string{"get", "describe"} {
+		assert.Equal(t, exitNotFound, c.run(verb, "My.App"))
+		assert.Equal(t, "Error: session \"My.App\" not found: \"muxlet get\" lists those that exist\n"+
+			"Problem: /m/app.yaml:4:9: metadata.name: \"My.App\" is not a valid name (did you mean \"my-app\"?)\n", c.errOut)
+	}
+}
+
+func TestOneNameIsAnObjectAndAListIsAList(t *testing.T) {
+	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 5), runningSession("b", 1, 6)))
+	decode := map[string]func(string) map[string]any{
+		"json": func(text string) map[string]any {
+			var object map[string]any
+			require.NoError(t, json.Unmarshal([]byte(text), &object))
+			return object
+		},
+		"yaml": func(text string) map[string]any {
+			var object map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(text), &object))
+			return object
+		},
+	}
+	for format, read := range decode {
+		assert.Equal(t, 0, c.run("get", "a", "-o", format))
+		one := read(c.out)
+		assert.Equal(t, "Session", one["kind"], format)
+		assert.Equal(t, "muxlet.dev/v1alpha1", one["apiVersion"], format)
+		declared, ok := one["spec"].(map[string]any)
+		require.True(t, ok)
+		assert.Equal(t, "Always", declared["restartPolicy"], "defaults are visible")
+
+		assert.Equal(t, 0, c.run("get", "-o", format))
+		list := read(c.out)
+		assert.Equal(t, "List", list["kind"], format)
+		assert.Len(t, list["items"], 2, format)
+		assert.Equal(t, 0, c.run("get", "a", "b", "-o", format))
+		assert.Equal(t, "List", read(c.out)["kind"], format)
+	}
+}
+
+func TestAnEmptyListIsStillAListForAProgram(t *testing.T) {
+	c := newCLI(t, newFakeDaemon())
+	assert.Equal(t, 0, c.run("get", "-o", "json"))
+	assert.Contains(t, c.out, `"items": []`)
+	assert.Empty(t, c.errOut)
+}
+
+func TestGetSelectsByLabel(t *testing.T) {
+	c := newCLI(t, zoo())
+	assert.Equal(t, 0, c.run("get", "-l", "repo=shop", "-o", "name"))
+	assert.Equal(t, "session.muxlet.dev/api\n", c.out)
+	assert.Equal(t, 0, c.run("get", "-l", "repo=none"))
+	assert.Equal(t, "No sessions found: none matches the selector repo=none.\n", c.errOut)
+}
+
+func TestGetOnNothingSaysWhereAYAMLIsLookedFor(t *testing.T) {
+	f := newFakeDaemon()
+	c := newCLI(t, f)
+	assert.Equal(t, 0, c.run())
+	assert.Empty(t, c.out)
+	assert.Equal(t, "No sessions found: no manifest in /home/me/.config/muxlet/sessions. "+
+		"Put a YAML there that declares a Session, and it comes up by itself.\n", c.errOut)
+	f.status.Problems = []string{"/home/me/.config/muxlet/sessions/a.yaml:1:1: kind: missing"}
+	assert.Equal(t, 0, c.run())
+	c.golden("get-nothing-valid")
+}
+
+// It must show: get says what is held and how to go on.
+func TestFootersSayWhatIsHeldUnclaimedOrWrong(t *testing.T) {
+	f := newFakeDaemon(runningSession("a", 1, 5))
+	f.status.Held = []server.HeldRemoval{
+		{Name: "a", Message: "its document is gone with all others in /m"},
+		{Name: "z", Message: "its document is gone with all others in /m"},
+		{Name: "b", Message: "2 of 3 sessions are missing; put the files back or run \"muxlet prune --confirm\""},
+	}
+	f.status.Problems = []string{"/m/c.yaml:3:1: spec.workspce: unknown field (did you mean \"workspace\"?)"}
+	f.status.Unclaimed = []server.UnclaimedPane{{Pane: "%9", TmuxSession: "lost", Name: "lost", UID: "u", PID: 77}}
+	f.status.Tmux = server.ObservedStatus{State: server.StateUnknown, Reason: spec.ReasonTmuxTimeout, Message: "tmux did not answer within 5s"}
+	c := newCLI(t, f)
+	assert.Equal(t, 0, c.run("get"))
+	c.golden("get-footers")
+	for _, format := range []string{"json", "yaml", "name"} {
+		assert.Equal(t, 0, c.run("get", "-o", format))
+		assert.Empty(t, c.errOut, "a program is not told")
+	}
+}
+
+func TestFootersAreBounded(t *testing.T) {
+	f := newFakeDaemon(runningSession("a", 1, 5))
+	for i := range 25 {
+		f.status.Problems = append(f.status.Problems, fmt.Sprintf("/m/%d.yaml:1:1: kind: missing", i))
+	}
+	c := newCLI(t, f)
+	assert.Equal(t, 0, c.run("get"))
+	assert.Contains(t, c.errOut, "Problem: /m/9.yaml:1:1: kind: missing\n… and 15 more. \"muxlet validate\" shows all of them.\n")
+	assert.NotContains(t, c.errOut, "/m/10.yaml")
+}
+
+func event(name, kind, reason, message string, count int32, first, last time.Duration) corev1.Event {
+	return corev1.Event{
+		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+		ObjectMeta:     metav1.ObjectMeta{Name: name + "." + reason, Namespace: spec.Namespace},
+		InvolvedObject: corev1.ObjectReference{Kind: spec.KindSession, Name: name},
+		Type:           kind, Reason: reason, Message: message, Count: count,
+		FirstTimestamp: before(first), LastTimestamp: before(last),
+	}
+}
+
+func eventful(f *fakeDaemon) *fakeDaemon {
+	f.events = []corev1.Event{
+		event("web", corev1.EventTypeNormal, spec.ReasonStarted, "Incarnation 1 was started (pid 12).", 1, time.Hour, time.Hour),
+		event("web", corev1.EventTypeWarning, spec.ReasonDied, "The client exited with status 1.", 3, time.Hour, 4*time.Second),
+		event("api", corev1.EventTypeNormal, spec.ReasonStarted, "Incarnation 4 was started (pid 4711).", 1, 5*time.Minute, 5*time.Minute),
+	}
+	return f
+}
+
+func TestGetEventsIsATableOldestFirst(t *testing.T) {
+	c := newCLI(t, eventful(zoo()))
+	assert.Equal(t, 0, c.run("get", "events"))
+	c.golden("get-events")
+	table := c.out
+	assert.Equal(t, 0, c.run("get", "ev"))
+	assert.Equal(t, table, c.out)
+	assert.Equal(t, 0, c.run("get", "events", "-o", "wide"))
+	c.golden("get-events-wide")
+	assert.Equal(t, 0, c.run("get", "event", "api", "--no-headers"))
+	assert.Equal(t, "5m    Normal   Started   session/api   Incarnation 4 was started (pid 4711).\n", c.out)
+}
+
+func TestGetEventsForAProgram(t *testing.T) {
+	c := newCLI(t, eventful(zoo()))
+	assert.Equal(t, 0, c.run("get", "events", "web", "-o", "name"))
+	assert.Equal(t, "event/web.Started\nevent/web.Died\n", c.out)
+	assert.Equal(t, 0, c.run("get", "events", "-o", "json"))
+	var list corev1.List
+	require.NoError(t, json.Unmarshal([]byte(c.out), &list))
+	assert.Len(t, list.Items, 3)
+	assert.Equal(t, 0, c.run("get", "events", "nobody"))
+	assert.Equal(t, "No events found about nobody.\n", c.errOut)
+}

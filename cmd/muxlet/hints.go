@@ -1,0 +1,134 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/muxlet/muxlet/spec"
+)
+
+// whatToDo is what a person can do about a session that is not as it should be;
+// empty when there is nothing to do.
+func whatToDo(s *spec.Session, status spec.Status, reason string) string {
+	var advice []string
+	if hint, ok := hints[reason]; ok && (status != spec.StatusRunning || explainsRunning[reason]) {
+		advice = append(advice, hint(s))
+	}
+	if c := failing(s, spec.ConditionAccepted); c != nil && c.Reason != reason {
+		if hint, ok := hints[c.Reason]; ok {
+			advice = append(advice, hint(s))
+		}
+	}
+	if s.Status.Source != nil && s.Status.Source.Held != "" && reason != spec.ReasonRemovalHeld {
+		advice = append(advice, hints[spec.ReasonRemovalHeld](s))
+	}
+	if c := meta.FindStatusCondition(s.Status.Conditions, spec.ConditionUpToDate); c != nil && c.Reason == spec.ReasonUpdatePending {
+		advice = append(advice, hints[spec.ReasonUpdatePending](s))
+	}
+	return strings.Join(advice, "\n")
+}
+
+// explainsRunning has the reasons that need a person although a client runs.
+var explainsRunning = map[string]bool{
+	spec.ReasonInvalid:           true,
+	spec.ReasonDuplicateName:     true,
+	spec.ReasonRemovalHeld:       true,
+	spec.ReasonRemovalSettling:   true,
+	spec.ReasonDuplicateClient:   true,
+	spec.ReasonClientIgnoresKill: true,
+	spec.ReasonStateUnwritable:   true,
+}
+
+// hint is advice about one session.
+type hint func(*spec.Session) string
+
+// always is advice that does not depend on the session.
+func always(text string) hint { return func(*spec.Session) string { return text } }
+
+// withName puts the session's name where %[1]s is.
+func withName(format string) hint {
+	return func(s *spec.Session) string { return fmt.Sprintf(format, s.Name) }
+}
+
+// hints says for each reason that a person can do something about what that is.
+var hints = map[string]hint{
+	spec.ReasonInvalid:         adviseInvalid,
+	spec.ReasonDuplicateName:   always("Remove or rename one of the two documents that declare this name; nothing else is needed."),
+	spec.ReasonRemovalHeld:     always("Put the file back to keep the session, or run \"muxlet prune --confirm\" to let it go."),
+	spec.ReasonRemovalSettling: always("Nothing to let it go; put the file back at once to keep the session."),
+
+	spec.ReasonNotYetObserved:    always("Wait: the daemon has just started and looks at tmux first."),
+	spec.ReasonTmuxTimeout:       always("See whether the tmux server is stopped or overloaded (ps shows it in state T when it is stopped). Nothing is started or stopped meanwhile; it goes on by itself when tmux answers."),
+	spec.ReasonTmuxNotFound:      always("Install tmux, or name it in the settings (tmux.command). It is looked for again by itself."),
+	spec.ReasonTmuxUnreachable:   always("Wait: the tmux server lives and is asked to make its socket again. Nothing is started or stopped meanwhile."),
+	spec.ReasonTmuxDenied:        always("See who owns the runtime directory and its tmux.sock; the daemon's user must be able to open them."),
+	spec.ReasonTmuxMismatch:      always("tmux was replaced while its server ran: put the old program back, or end the tmux server when its sessions may end."),
+	spec.ReasonTmuxFailed:        always("See what tmux says in the message. It is asked again by itself."),
+	spec.ReasonListingIncomplete: always("Wait: the listing of tmux broke off and is made again by itself."),
+	spec.ReasonTwoServers:        always("End the other tmux server on this socket; the one with the sessions is asked to take its socket back by itself."),
+	spec.ReasonForeignServer:     always("The tmux server on this socket belongs to another state directory: give this daemon a --runtime-dir of its own."),
+	spec.ReasonProcessUnknown:    always("Wait: the process table could not be read and is read again by itself. Nothing is started or stopped meanwhile."),
+	spec.ReasonTmuxServerFailed:  always("See why tmux does not start in the message. It is tried again by itself."),
+
+	spec.ReasonCrashLoopBackOff:  withName("See why it ends: muxlet logs %[1]s. An edit of its file, or muxlet resume %[1]s, tries again at once."),
+	spec.ReasonStartFailed:       withName("See the message and: muxlet logs %[1]s. It is tried again by itself; an edit of the file tries at once."),
+	spec.ReasonStartTimeout:      withName("See what the start waits for: muxlet attach %[1]s or muxlet logs %[1]s. A shell profile that asks or hangs is the usual cause; shellMode None does without one."),
+	spec.ReasonAttemptAbandoned:  withName("It is tried again by itself. See what the start left behind: muxlet logs %[1]s"),
+	spec.ReasonWaitingForBudget:  always("Wait: other sessions are starting. starts.maxInFlight in the settings sets how many may."),
+	spec.ReasonNameConflict:      adviseNameConflict,
+	spec.ReasonDuplicateClient:   always("More than one client of this session runs, and none is the recorded one: end those that should not be."),
+	spec.ReasonClientIgnoresKill: always("The client does not end, even by SIGKILL: it most likely waits for a device or a network file system. Nothing is started until it is gone."),
+	spec.ReasonOrphan:            always("Wait: a client without its pane is ended first."),
+
+	spec.ReasonWorkspaceMissing:      adviseDirectory("Create the directory (mkdir -p %[1]s), or edit spec.workspace.directory; it is tried again by itself."),
+	spec.ReasonWorkspaceNotDirectory: adviseDirectory("%[1]s is there and is no directory: move it away, or edit spec.workspace.directory; it is tried again by itself."),
+	spec.ReasonWorkspaceInaccessible: adviseDirectory("Give this user access to %[1]s (ls -ld shows who has it), or edit spec.workspace.directory; it is tried again by itself."),
+	spec.ReasonCommandNotFound:       adviseCommand,
+	spec.ReasonEnvFileMissing:        always("Create the file that the message names, or set optional: true on it; it is tried again by itself."),
+	spec.ReasonEnvFileInvalid:        always("Correct the file that the message names (lines of NAME=value); it is tried again by itself."),
+	spec.ReasonExecFailed:            always("See what the system said in the message; an edit of spec.client or of the program tries again."),
+	spec.ReasonLeaseHeld:             always("Another client of this session still runs and holds its lease; it is tried again when that one ends."),
+	spec.ReasonShellUnsupported:      always("Nothing is needed: /bin/sh is used. spec.client.shellMode None does without a shell."),
+	spec.ReasonStateUnwritable:       always("Make room on the disk of the state directory, or make it writable; starts go on by themselves."),
+	spec.ReasonRecordQuarantined:     withName("The session's record was damaged and put aside. Start without it: muxlet resume %[1]s"),
+	spec.ReasonRecordTooNew:          always("The session's record was written by a newer muxlet: run that one again."),
+
+	spec.ReasonSuspended:     withName("Run: muxlet resume %[1]s"),
+	spec.ReasonTerminated:    withName("It stays down until it is asked for: muxlet resume %[1]s"),
+	spec.ReasonNotRecovered:  withName("Its client was lost while nobody looked, and recoveryPolicy is Dormant. Bring it back: muxlet resume %[1]s"),
+	spec.ReasonCompleted:     withName("Its client ended by itself and restartPolicy leaves it down. Run it again: muxlet resume %[1]s"),
+	spec.ReasonUpdatePending: withName("An edit waits to be applied. Apply it now: muxlet restart %[1]s"),
+}
+
+func adviseInvalid(s *spec.Session) string {
+	if s.Status.Source == nil || s.Status.Source.File == "" {
+		return "Correct the document; it is read again by itself."
+	}
+	advice := fmt.Sprintf("Correct %s; it is read again by itself.", s.Status.Source.File)
+	if s.Status.Client.Pid != 0 {
+		advice += " The client goes on with the last good spec meanwhile."
+	}
+	return advice
+}
+
+func adviseNameConflict(s *spec.Session) string {
+	return fmt.Sprintf("A tmux session called %[1]s that is not muxlet's is in the way and is left alone: "+
+		"rename it (rename-session) or end it, or give this session another metadata.name.", s.Name)
+}
+
+func adviseDirectory(format string) hint {
+	return func(s *spec.Session) string { return fmt.Sprintf(format, shellWord(directory(s))) }
+}
+
+func adviseCommand(s *spec.Session) string {
+	program := "the program"
+	if len(s.Spec.Client.Command) > 0 {
+		program = s.Spec.Client.Command[0]
+	}
+	return fmt.Sprintf("Install %s, or correct spec.client.command (an absolute path needs no PATH; the message says where it was looked for); it is tried again by itself.", program)
+}

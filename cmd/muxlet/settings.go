@@ -1,0 +1,56 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/muxlet/muxlet/config"
+	"github.com/muxlet/muxlet/controller/server"
+)
+
+// settings are those in force, with the flags of this command line laid over
+// them.
+func (g *globals) settings() (*config.Effective, error) {
+	directory, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	effective, err := config.Load(config.Inputs{
+		Config:     g.given("config", g.flags.config),
+		StateDir:   g.given("state-dir", g.flags.stateDir),
+		RuntimeDir: g.given("runtime-dir", g.flags.runtimeDir),
+		Manifests:  g.flags.manifests,
+		LookupEnv:  g.lookupEnv,
+		Home:       g.home,
+		WorkingDir: directory,
+		UID:        g.uid,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if g.given(verbosityFlag, "") != nil {
+		effective.Logging.Verbosity = g.flags.verbosity
+		effective.Origin["logging.verbosity"] = config.OriginFlag
+	}
+	return effective, nil
+}
+
+// given is the value of a flag, nil when the flag was not given.
+func (g *globals) given(flag, value string) *string {
+	if g.command == nil || !g.command.Flags().Changed(flag) {
+		return nil
+	}
+	return &value
+}
+
+// client for the daemon that the settings point at.
+func (g *globals) client() (*server.Client, error) {
+	settings, err := g.settings()
+	if err != nil {
+		return nil, err
+	}
+	return server.NewClient(settings.Paths.APISocket()), nil
+}

@@ -1,0 +1,415 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/manifest"
+)
+
+var _ server.Backend = (*Controller)(nil)
+
+// requestTimeout bounds how long a request waits for its worker. A worker may be
+// waiting for a mute tmux.
+const requestTimeout = 4 * time.Second
+
+// requestRemoval is the request of a delete, after the document was removed.
+const requestRemoval plan.Request = "Removal"
+
+// applyRequests writes down what people asked for. It is done by the worker that
+// has the key, so that two requests cannot interleave with a pass.
+func (c *Controller) applyRequests(s *session) {
+	c.mu.Lock()
+	requests := s.requests
+	s.requests = nil
+	c.mu.Unlock()
+	if len(requests) == 0 {
+		return
+	}
+	// A request is judged by the spec in force, which the record may not have yet:
+	// resume edits the document just before it asks.
+	inForce := c.wishOf(s).Spec
+	for _, r := range requests {
+		rec := s.rec
+		if inForce != nil {
+			rec.Spec = inForce
+		}
+		next, refusal := plan.Apply(rec, r.kind, c.now())
+		if r.kind == requestRemoval {
+			next.RemovedAt = c.now()
+		}
+		next.Spec = s.rec.Spec
+		if refusal.Reason == "" && s.rec.UID == "" {
+			refusal = plan.Refusal{Reason: spec.ReasonInvalid, Message: "it has no valid document"}
+		}
+		if refusal.Reason == "" {
+			if err := c.Store.Save(next); err != nil {
+				refusal = plan.Refusal{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
+			} else {
+				c.mu.Lock()
+				s.hold(next)
+				c.mu.Unlock()
+			}
+		}
+		r.answer <- refusal
+	}
+}
+
+// ask hands a request to the session's worker and waits until it is on disk.
+func (c *Controller) ask(ctx context.Context, name string, kind plan.Request) error {
+	<-c.loaded
+	r := request{kind: kind, answer: make(chan plan.Refusal, 1)}
+	c.mu.Lock()
+	s := c.sessions[name]
+	if s == nil {
+		c.mu.Unlock()
+		return server.NewNotFound(name)
+	}
+	s.requests = append(s.requests, r)
+	c.mu.Unlock()
+	c.enqueue(name, c.Clock.Now())
+	select {
+	case refusal := <-r.answer:
+		return refused(name, refusal)
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.Clock.After(requestTimeout):
+		return server.NewError(server.ReasonTmuxUnavailable, name, "its worker waits for tmux; the request is done when tmux answers")
+	}
+}
+
+func refused(name string, r plan.Refusal) error {
+	switch r.Reason {
+	case "":
+		return nil
+	case plan.RefusedSuspended:
+		return server.NewError(server.ReasonSuspended, name, r.Message+": `muxlet resume "+name+"` ends that")
+	case plan.RefusedRunning:
+		return server.NewError(server.ReasonAlreadyRunning, name, r.Message)
+	case spec.ReasonInvalid:
+		return server.NewError(server.ReasonInvalid, name, r.Message)
+	default:
+		return server.NewError(server.ReasonProvisioningFailed, name, r.Message)
+	}
+}
+
+// Sessions lists all sessions by name.
+func (c *Controller) Sessions() []spec.Session {
+	<-c.loaded
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]spec.Session, 0, len(c.sessions))
+	for _, s := range c.sessions {
+		out = append(out, c.object(s))
+	}
+	slices.SortFunc(out, func(a, b spec.Session) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Session is one of them.
+func (c *Controller) Session(name string) (spec.Session, error) {
+	<-c.loaded
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.sessions[name]
+	if s == nil {
+		return spec.Session{}, server.NewNotFound(name)
+	}
+	return c.object(s), nil
+}
+
+// object is the session as the API serves it. c.mu is held.
+func (c *Controller) object(s *session) spec.Session {
+	r := s.rec
+	r.Name = s.name
+	if r.CreatedAt.IsZero() {
+		r.CreatedAt = s.created
+	}
+	o := sessionObject(r)
+	if len(s.status.Conditions) == 0 {
+		o.Status = unvisited(r.Incarnation)
+		return *o
+	}
+	s.status.DeepCopyInto(&o.Status)
+	return *o
+}
+
+// unvisited is the status of a session that this daemon has not looked at yet.
+// Nothing that an earlier daemon wrote is passed on as true.
+func unvisited(incarnation int64) spec.SessionStatus {
+	st := spec.SessionStatus{Client: spec.ClientStatus{Incarnation: incarnation, RestartCount: max(incarnation-1, 0)}}
+	for _, t := range spec.ConditionTypes {
+		st.Conditions = append(st.Conditions, metav1.Condition{Type: t, Status: metav1.ConditionUnknown, Reason: spec.ReasonNotYetObserved, Message: "not looked at since the daemon started"})
+	}
+	return st
+}
+
+// Events about a session, or all of them.
+func (c *Controller) Events(session string) []corev1.Event {
+	events := c.Recorder.List(session)
+	out := make([]corev1.Event, 0, len(events))
+	for _, e := range events {
+		out = append(out, e.Object())
+	}
+	return out
+}
+
+// Delete removes the document that declares the session.
+func (c *Controller) Delete(ctx context.Context, name string) error {
+	file, err := c.fileOf(name)
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		if err := manifest.Remove(file, name); err != nil && !errors.Is(err, manifest.ErrNotDeclared) {
+			return uneditable(name, file, err)
+		}
+	}
+	c.refresh(func(s manifest.State) manifest.State { return manifest.Deleted(s, name) })
+	// The answer is given when the removal is on disk. A session without a record, or
+	// one that is gone by now, has nothing to write down, and a worker that waits
+	// for tmux writes it as soon as it does not.
+	err = c.ask(ctx, name, requestRemoval)
+	if reason := server.ReasonOf(err); reason == server.ReasonProvisioningFailed {
+		return err
+	}
+	return ctx.Err()
+}
+
+// SetSuspend edits spec.suspend of the document.
+func (c *Controller) SetSuspend(_ context.Context, name string, suspend bool) error {
+	file, err := c.fileOf(name)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	present := c.desired.Sessions[name].Presence == manifest.Present
+	c.mu.Unlock()
+	if !present || file == "" {
+		return server.NewError(server.ReasonConflict, name, "its document is not there now, so it cannot be edited: put the file back")
+	}
+	if err := manifest.SetSuspend(file, name, suspend); err != nil {
+		return uneditable(name, file, err)
+	}
+	c.refresh(nil)
+	return nil
+}
+
+func (c *Controller) fileOf(name string) (string, error) {
+	<-c.loaded
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.sessions[name]
+	if s == nil {
+		return "", server.NewNotFound(name)
+	}
+	if d, ok := c.desired.Sessions[name]; ok && d.File != "" {
+		return d.File, nil
+	}
+	return s.rec.File, nil
+}
+
+func uneditable(name, file string, err error) error {
+	if errors.Is(err, manifest.ErrReadOnly) {
+		return server.NewError(server.ReasonForbidden, name, fmt.Sprintf("%s cannot be written: edit it where it comes from", file))
+	}
+	return server.NewError(server.ReasonInvalid, name, err.Error())
+}
+
+// Resume records a demand for a client. A suspended session is no longer
+// suspended afterwards.
+func (c *Controller) Resume(ctx context.Context, name string, _ bool) error {
+	<-c.loaded
+	c.mu.Lock()
+	s := c.sessions[name]
+	var reason, message string
+	if s != nil {
+		for _, cond := range s.status.Conditions {
+			if cond.Type == spec.ConditionWorkspaceReady && cond.Status == metav1.ConditionFalse {
+				reason, message = cond.Reason, cond.Message
+			}
+		}
+	}
+	snap, _, _ := c.eyes.latest()
+	c.mu.Unlock()
+	if s != nil && snap != nil && snap.view.State == observe.ServerUnknown {
+		return server.NewError(server.ReasonTmuxUnavailable, name, snap.view.Message)
+	}
+	err := c.ask(ctx, name, plan.RequestResume)
+	if err == nil && reason != "" && c.stillMissing(ctx, s) {
+		return server.NewError(server.ReasonWorkspaceMissing, name, message)
+	}
+	return err
+}
+
+// stillMissing looks at the workspace now: it may have been made since the last
+// pass.
+func (c *Controller) stillMissing(ctx context.Context, s *session) bool {
+	c.mu.Lock()
+	sp := s.rec.Spec.DeepCopy()
+	c.mu.Unlock()
+	return sp != nil && c.inspect(ctx, newSession(s.name), sp).Obstacle != ""
+}
+
+// Restart asks for the running client to be replaced.
+func (c *Controller) Restart(ctx context.Context, name string) error {
+	return c.ask(ctx, name, plan.RequestRestart)
+}
+
+// Terminate asks for the client to be ended and kept down until a demand.
+func (c *Controller) Terminate(ctx context.Context, name string) error {
+	return c.ask(ctx, name, plan.RequestTerminate)
+}
+
+// Screen is the last lines of the session's pane.
+func (c *Controller) Screen(ctx context.Context, name string, lines int) (string, error) {
+	<-c.loaded
+	c.mu.Lock()
+	s := c.sessions[name]
+	if s == nil {
+		c.mu.Unlock()
+		return "", server.NewNotFound(name)
+	}
+	uid, pane := s.rec.UID, ""
+	if s.rec.Client != nil {
+		pane = s.rec.Client.Pane
+	}
+	c.mu.Unlock()
+	snap, _, _ := c.eyes.latest()
+	if snap == nil || snap.view.State == observe.ServerUnknown {
+		return "", server.NewError(server.ReasonTmuxUnavailable, name, "tmux does not answer now")
+	}
+	for _, p := range snap.panes[uid] {
+		if pane == "" || p.PaneID == pane {
+			text, err := c.Tmux.Capture(ctx, p.PaneID, lines)
+			if err != nil {
+				return "", server.NewError(server.ReasonTmuxUnavailable, name, err.Error())
+			}
+			return text, nil
+		}
+	}
+	return "", server.NewError(server.ReasonConflict, name, "it has no pane now, and so no screen")
+}
+
+// Prune ends the removals that are held back.
+func (c *Controller) Prune(_ context.Context, confirm bool) (server.PruneResult, error) {
+	held := c.held()
+	if !confirm || len(held) == 0 {
+		return server.PruneResult{WouldRemove: held}, nil
+	}
+	c.refresh(func(s manifest.State) manifest.State { return manifest.Confirm(s, nil) })
+	still := map[string]bool{}
+	for _, h := range c.held() {
+		still[h.Name] = true
+	}
+	out := server.PruneResult{}
+	for _, h := range held {
+		if still[h.Name] {
+			out.WouldRemove = append(out.WouldRemove, h)
+		} else {
+			out.Removed = append(out.Removed, h)
+		}
+	}
+	return out, nil
+}
+
+func (c *Controller) held() []server.HeldRemoval {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var held []server.HeldRemoval
+	for name, d := range c.desired.Sessions {
+		if d.Presence == manifest.Held {
+			held = append(held, server.HeldRemoval{Name: name, Message: d.Message})
+		}
+	}
+	slices.SortFunc(held, func(a, b server.HeldRemoval) int { return strings.Compare(a.Name, b.Name) })
+	return held
+}
+
+// Status of the daemon itself.
+func (c *Controller) Status() server.DaemonStatus {
+	held := c.held()
+	snap, lastKnown, _ := c.eyes.latest()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st := server.DaemonStatus{
+		Version: c.Version, PID: os.Getpid(), StartedAt: metav1.NewTime(c.startedAt), Instance: c.instance,
+		Manifests: c.Manifests, StateDir: c.StateDir, RuntimeDir: c.RuntimeDir, TmuxSocket: c.Socket,
+		Tmux: server.ObservedStatus{State: server.StateUnknown, Reason: spec.ReasonNotYetObserved, Message: "tmux was not asked yet", At: metav1.NewTime(lastKnown)},
+		Held: held,
+	}
+	for _, p := range c.desired.Problems {
+		st.Problems = append(st.Problems, p.Error())
+	}
+	if snap != nil {
+		v := snap.view
+		st.Tmux.State, st.Tmux.Reason, st.Tmux.Message = v.State.String(), v.Reason, v.Message
+		st.Tmux.ServerPID, st.Tmux.ServerVersion = v.Listing.Server.Process.PID, v.Listing.Server.Version
+		st.Unclaimed = c.unclaimed(snap)
+	}
+	return st
+}
+
+// unclaimed are panes of this instance that no session claims. c.mu is held.
+func (c *Controller) unclaimed(snap *snapshot) []server.UnclaimedPane {
+	claimed := map[string]bool{}
+	for _, s := range c.sessions {
+		claimed[s.rec.UID] = true
+	}
+	var out []server.UnclaimedPane
+	for uid, panes := range snap.panes {
+		for _, p := range panes {
+			if !claimed[uid] {
+				out = append(out, server.UnclaimedPane{Pane: p.PaneID, TmuxSession: p.SessionName, Name: p.Labels.Name, UID: uid, PID: p.PID})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b server.UnclaimedPane) int { return strings.Compare(a.Pane, b.Pane) })
+	return out
+}
+
+// Healthy is nil while the loop turns.
+func (c *Controller) Healthy() error {
+	snap, _, _ := c.eyes.latest()
+	if snap == nil {
+		if age := c.now().Sub(c.startedAt); age > time.Minute {
+			return fmt.Errorf("nothing was observed for %s", age.Round(time.Second))
+		}
+		return nil
+	}
+	if age := c.Clock.Now().Sub(snap.began); age > 4*c.Resync+time.Minute {
+		return fmt.Errorf("nothing was observed for %s", age.Round(time.Second))
+	}
+	return nil
+}
+
+// Ready is nil once the manifests were read and tmux was asked.
+func (c *Controller) Ready() error {
+	snap, _, _ := c.eyes.latest()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.read:
+		return errors.New("the manifests were not read yet")
+	case snap == nil || !c.server.scanned:
+		return errors.New("tmux and the process table were not looked at yet")
+	case snap.view.State == observe.ServerUnknown:
+		return errors.New(snap.view.Message)
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller is the loop: hints become keys, one reconcile at a time per
+// key looks at the world, asks plan what to do, writes it down, does it, and
+// looks again. Hints carry no meaning; losing all of them costs time, never
+// correctness. It never acts before the record that says so is on disk, and
+// never on an observation older than its own last act.
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/manifest"
+)
+
+// Tmux asks the tmux server. *tmux.Conn of observe/tmux is one.
+type Tmux interface {
+	// List asks for all panes, in one bounded call.
+	List(ctx context.Context, now func() time.Time) observe.Answer
+	// Capture returns the last lines of a pane.
+	Capture(ctx context.Context, pane string, lines int) (string, error)
+}
+
+// Processes looks at the process table and at leases. It changes nothing.
+type Processes interface {
+	Identify(pid int) (observe.Process, observe.Liveness)
+	State(p observe.Process) observe.Liveness
+	MarkOf(pid int) (observe.MarkedProcess, error)
+	Scan(instance string) ([]observe.MarkedProcess, error)
+	Descendants(p observe.Process) ([]observe.Process, error)
+	FindServers(socket string) ([]observe.Process, error)
+	Lease(uid string) observe.Lease
+}
+
+// Deaths gives a notice when a watched process ends. Losing one costs time only.
+type Deaths interface {
+	// Watch gives one notice with key when p ends, at once if it has ended.
+	Watch(p observe.Process, key string) error
+	// Forget stops watching p.
+	Forget(p observe.Process)
+	// Exit is how p ended as far as the kernel tells; nil when it does not.
+	Exit(p observe.Process) *observe.Exit
+	Notices() <-chan observe.Notice
+}
+
+// Workspaces looks at and makes directories.
+type Workspaces interface {
+	// Expand resolves ~ and $VAR; its error is a sentence for a person.
+	Expand(path string) (string, error)
+	// Inspect says whether a client could run in dir: an empty reason, or one of
+	// spec's with a sentence. It changes nothing.
+	Inspect(ctx context.Context, dir string) (reason, message string)
+	// Ensure makes dir where the type asks for that.
+	Ensure(dir string, t spec.WorkspaceType) error
+}
+
+// Receipts reads what launchers leave. The error matches fs.ErrNotExist when it
+// is proven that there is none.
+type Receipts interface {
+	Read(attempt string) (observe.Receipt, error)
+	// Forget removes a receipt that was accounted for.
+	Forget(attempt string)
+}
+
+// Options is everything that a Controller works with.
+type Options struct {
+	Log   logr.Logger
+	Clock clock.WithTicker
+	// NewID gives a fresh UUID.
+	NewID func() string
+	// Version of the binary, for status.
+	Version string
+
+	// Manifests are the roots; ManifestPolicy the guard.
+	Manifests      []string
+	ManifestPolicy manifest.Policy
+	// StateDir, RuntimeDir and Socket (of tmux) are absolute.
+	StateDir, RuntimeDir, Socket string
+	// CompareBoot compares the stored boot id with the system's: a word for the
+	// log, and the current one.
+	CompareBoot func(stored string) (change, current string)
+
+	Policy plan.Policy
+	// Resync is the time between two looks at everything.
+	Resync time.Duration
+	// MaxInFlight starts.
+	MaxInFlight int
+	// MassDeathMin and MassDeathPercent of the sessions seen dead at once call for
+	// a second look.
+	MassDeathMin, MassDeathPercent int
+	// ArchiveFor is how long the record of a removed session is kept.
+	ArchiveFor time.Duration
+
+	// Base is the environment of shellMode None, as NAME=value.
+	Base []string
+	// Command is the argv of a spec, by its class.
+	Command func(*spec.SessionSpec) []string
+
+	Tmux      Tmux
+	Processes Processes
+	Receipts  Receipts
+	Deaths    Deaths
+	// PrepareRuntime makes the runtime directory and what must be in it.
+	PrepareRuntime func() error
+	// NewActuator makes the actuator once the instance is known.
+	NewActuator func(instance string) actuate.Actuator
+	Workspaces  Workspaces
+	Store       *record.Store
+	Recorder    *status.Recorder
+}
+
+// workers is the number of keys that are reconciled at the same time. They wait
+// for tmux and for the disk, not for a processor.
+const workers = 8
+
+// serverKey is the key of the tmux server. It cannot be a session's name.
+const serverKey = "server/"
+
+// Controller keeps the declared sessions alive.
+type Controller struct {
+	Options
+	queue workqueue.TypedDelayingInterface[string]
+
+	startedAt time.Time
+	// loaded is closed once the records are there. Requests wait for it: before, to
+	// know no session proves nothing about it.
+	loaded  chan struct{}
+	eyes    *eyes
+	budget  *budget
+	reader  manifest.Reader
+	watcher *manifest.Watcher
+
+	// desiredMu serialises readings of the manifests; the fields below it are
+	// written under both locks.
+	desiredMu     sync.Mutex
+	manifestState manifest.State
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	bad      map[string]record.Bad
+	desired  manifest.DesiredSet
+	read     bool
+	instance string
+	actuator actuate.Actuator
+	attempts map[string]string // attempt → name
+	server   serverState
+	first    firstLooks
+	// resyncDue is true when the next look at the server is to be passed on to all.
+	resyncDue bool
+	lastPass  time.Time
+}
+
+// New makes a Controller. Run starts it.
+func New(o Options) *Controller {
+	c := &Controller{
+		Options:  o,
+		queue:    workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: o.Clock}),
+		budget:   newBudget(o.MaxInFlight),
+		sessions: map[string]*session{},
+		bad:      map[string]record.Bad{},
+		attempts: map[string]string{},
+		loaded:   make(chan struct{}),
+	}
+	c.eyes, c.startedAt = newEyes(o), c.now()
+	return c
+}
+
+// now is the time without its monotonic part, as it is written to disk.
+func (c *Controller) now() time.Time { return c.Clock.Now().UTC().Round(0) }
+
+// Run loads the records and reconciles until ctx ends. It returns when every
+// worker has ended. Sessions go on without it.
+func (c *Controller) Run(ctx context.Context) error {
+	// Made first: once the records are there, the API can ask for a reading.
+	c.watcher = manifest.NewWatcher(c.Log)
+	err := c.load()
+	close(c.loaded)
+	if err != nil {
+		return errors.Join(err, c.watcher.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() { c.work(ctx) })
+	}
+	wg.Go(func() { c.watchDeaths(ctx) })
+	wg.Go(func() { c.watchFiles(ctx) })
+	c.enqueue(serverKey, c.now())
+	c.watchManifests(ctx)
+	c.queue.ShutDown()
+	wg.Wait()
+	return c.watcher.Close()
+}
+
+// load reads what an earlier daemon left.
+func (c *Controller) load() error {
+	if err := c.loadRecords(); err != nil {
+		return err
+	}
+	return c.loadInstance()
+}
+
+// work reconciles keys, one at a time, until the queue is shut down.
+func (c *Controller) work(ctx context.Context) {
+	for {
+		key, shutdown := c.queue.Get()
+		if shutdown {
+			return
+		}
+		if ctx.Err() == nil {
+			c.reconcile(ctx, key)
+		}
+		c.queue.Done(key)
+	}
+}
+
+func (c *Controller) reconcile(ctx context.Context, key string) {
+	if key == serverKey {
+		c.reconcileServer(ctx)
+		return
+	}
+	c.reconcileSession(ctx, key)
+}
+
+// enqueue asks for a look at a key. What it rests on must have been observed at
+// notBefore or later.
+func (c *Controller) enqueue(key string, notBefore time.Time) {
+	c.mu.Lock()
+	if s := c.sessions[key]; s != nil && notBefore.After(s.notBefore) {
+		s.notBefore = notBefore
+	}
+	c.mu.Unlock()
+	c.queue.Add(key)
+}
+
+// enqueueAfter asks for a look at a key in a while.
+func (c *Controller) enqueueAfter(key string, after time.Duration) {
+	c.mu.Lock()
+	if s := c.sessions[key]; s != nil {
+		s.dueAt = c.now().Add(after)
+	}
+	c.mu.Unlock()
+	c.queue.AddAfter(key, after)
+}
+
+// enqueueAll asks for a look at every session.
+func (c *Controller) enqueueAll(notBefore time.Time) {
+	for _, name := range c.names() {
+		c.enqueue(name, notBefore)
+	}
+}
+
+func (c *Controller) names() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := make([]string, 0, len(c.sessions))
+	for name := range c.sessions {
+		names = append(names, name)
+	}
+	return names
+}
+
+// watchDeaths turns death notices into hints.
+func (c *Controller) watchDeaths(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case n, open := <-c.Deaths.Notices():
+			if !open {
+				return
+			}
+			c.eyes.markGone(n.Process, c.now())
+			c.enqueue(n.Key, c.now())
+		}
+	}
+}

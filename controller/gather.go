@@ -1,0 +1,332 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// gather collects everything that a decision about s rests on. It changes
+// nothing.
+func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w wish, instance string) plan.Input {
+	in := plan.Input{
+		Now: c.now(), Desired: w.Desired, Record: w.remembered(s.rec, c.now()), Policy: c.Policy, FirstLook: !s.seen,
+		Seen: c.see(s, snap, instance),
+	}
+	sp := s.rec.Spec
+	if w.Spec != nil {
+		sp = w.Spec
+	}
+	if sp == nil {
+		return in
+	}
+	in.Workspace = c.inspect(ctx, s, sp)
+	if s.rec.Block != nil && blockCleared(s.rec.Block) {
+		in.Block = plan.ObstacleCleared
+	}
+	// A client that is found to be gone can be followed by a start in this pass.
+	if s.rec.Client == nil || in.Seen.Client == observe.Gone {
+		in.Grant = c.budget.reserve(s.name)
+		in.New = plan.NewAttempt{ID: c.NewID(), Instance: instance, Command: c.Command(sp), Base: c.Base}
+	}
+	return in
+}
+
+// see judges everything that was observed about a session.
+func (c *Controller) see(s *session, snap *snapshot, instance string) plan.Seen {
+	_, _, unknownSince := c.eyes.latest()
+	seen := plan.Seen{At: snap.began, Confirmation: snap.confirmation, ServerState: snap.view.State}
+	switch {
+	case snap.view.State == observe.ServerUnknown:
+		seen.Reason, seen.Message = snap.view.Reason, snap.view.Message
+		if !unknownSince.IsZero() {
+			seen.UnknownFor = c.Clock.Now().Sub(unknownSince)
+		}
+		return seen
+	case instance == "":
+		seen.Reason, seen.Message = spec.ReasonNotYetObserved, "the process table was not searched yet"
+		return seen
+	}
+	seen.Sight = plan.SightKnown
+	seen.Server = snap.view.Listing.Server
+	c.mu.Lock()
+	seen.ServerFailure = c.server.failure
+	c.mu.Unlock()
+	c.seePanes(&seen, s, snap, instance)
+	c.seeProcesses(&seen, s)
+	c.seeClients(&seen, s, instance)
+	return seen
+}
+
+func (c *Controller) seePanes(seen *plan.Seen, s *session, snap *snapshot, instance string) {
+	for _, p := range snap.panes[s.rec.UID] {
+		process, live := c.Processes.Identify(p.PID)
+		seen.Panes = append(seen.Panes, plan.SeenPane{Pane: p, Process: process, Live: live})
+	}
+	if len(seen.Panes) > 0 {
+		return
+	}
+	seen.OwnSession = snap.own[observe.SessionLabel(instance, s.rec.UID)]
+	if seen.OwnSession == "" {
+		seen.NameHolder = snap.holders[s.name]
+	}
+}
+
+// seeProcesses judges the processes that the record names.
+func (c *Controller) seeProcesses(seen *plan.Seen, s *session) {
+	if client := s.rec.Client; client != nil {
+		seen.Client = c.Processes.State(client.Process)
+		if seen.Client == observe.Gone {
+			seen.GoneFor = max(c.now().Sub(c.eyes.markGone(client.Process, c.now())), 0)
+			seen.ClientExit = c.Deaths.Exit(client.Process)
+		}
+	}
+	if stop := s.rec.Stop; stop != nil {
+		seen.Stop = c.Processes.State(stop.Process)
+		if stop.TermAt.IsZero() {
+			seen.Tree = c.descendants(stop.Process)
+		}
+		for _, p := range stop.Descendants {
+			if c.Processes.State(p) != observe.Gone {
+				seen.TreeRunning = append(seen.TreeRunning, p)
+			}
+		}
+	}
+	seen.Lease = c.Processes.Lease(s.rec.UID)
+	a := s.rec.Attempt
+	if a == nil {
+		return
+	}
+	// The process is judged before the receipt is read: when it is Gone, the
+	// receipt is final.
+	receipt, state := c.receipt(a.ID)
+	if state == plan.ReceiptFound {
+		seen.ReceiptProcess = c.Processes.State(receipt.Process)
+		if seen.ReceiptProcess == observe.Gone {
+			receipt, state = c.receipt(a.ID)
+		}
+	}
+	seen.Receipt, seen.ReceiptState = receipt, state
+}
+
+func (c *Controller) receipt(attempt string) (observe.Receipt, plan.ReceiptState) {
+	r, err := c.Receipts.Read(attempt)
+	switch {
+	case err == nil:
+		return r, plan.ReceiptFound
+	case errors.Is(err, fs.ErrNotExist):
+		return observe.Receipt{}, plan.ReceiptMissing
+	}
+	return observe.Receipt{}, plan.ReceiptUnknown
+}
+
+func (c *Controller) descendants(p observe.Process) []observe.Process {
+	tree, err := c.Processes.Descendants(p)
+	if err != nil {
+		return nil
+	}
+	return tree
+}
+
+// seeClients finds the live clients: those that the scan found, the one that the
+// receipt names, the one in our pane, and whoever holds the lease.
+func (c *Controller) seeClients(seen *plan.Seen, s *session, instance string) {
+	if seen.ReceiptState == plan.ReceiptFound && seen.ReceiptProcess == observe.Running {
+		c.noteMark(s, seen.Receipt.Process.PID, instance)
+	}
+	if seen.Client != observe.Running {
+		for _, p := range seen.Panes {
+			if p.State == observe.Present && p.Live == observe.Running {
+				c.noteMark(s, p.PID, instance)
+			}
+		}
+	}
+	holder := seen.Lease.Holder
+	unknownHolder := seen.Lease.State == observe.Running && holder != 0 && s.rec.Attempt == nil &&
+		(s.rec.Client == nil || s.rec.Client.Process.PID != holder)
+	if unknownHolder {
+		c.noteMark(s, holder, instance)
+	}
+	seen.Clients = c.eyes.marked(s.rec.UID)
+	if unknownHolder && !known(seen.Clients, holder) {
+		if process, live := c.Processes.Identify(holder); live == observe.Running {
+			seen.Clients = append(seen.Clients, observe.MarkedProcess{Mark: observe.Mark{UID: s.rec.UID, Process: process}})
+		}
+	}
+}
+
+func known(clients []observe.MarkedProcess, pid int) bool {
+	for _, m := range clients {
+		if m.Process.PID == pid {
+			return true
+		}
+	}
+	return false
+}
+
+// noteMark remembers a process that proves by its mark to be a client of s.
+func (c *Controller) noteMark(s *session, pid int, instance string) {
+	m, err := c.Processes.MarkOf(pid)
+	if err == nil && m.UID == s.rec.UID && m.Instance == instance {
+		c.eyes.note(m)
+	}
+}
+
+// inspect looks at the workspace directory. A directory that the start will make
+// is no obstacle.
+func (c *Controller) inspect(ctx context.Context, s *session, sp *spec.SessionSpec) plan.Workspace {
+	path, err := c.Workspaces.Expand(sp.Workspace.Directory)
+	if err != nil {
+		return plan.Workspace{Path: sp.Workspace.Directory, Obstacle: spec.ReasonWorkspaceMissing, Message: err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	w := plan.Workspace{Path: path}
+	w.Obstacle, w.Message = c.Workspaces.Inspect(ctx, path)
+	if w.Obstacle == spec.ReasonWorkspaceMissing && sp.Workspace.Type == spec.WorkspaceDirectoryOrCreate {
+		w.Obstacle, w.Message = s.ensureFailure.Reason, s.ensureFailure.Message
+	}
+	if w.Obstacle == "" || w.Obstacle == s.ensureFailure.Reason {
+		s.ensureFailure = plan.Verdict{}
+	}
+	return w
+}
+
+// blockCleared looks whether what failed for good would go well now.
+func blockCleared(b *record.Block) bool {
+	switch b.Reason {
+	case spec.ReasonCommandNotFound:
+		if b.LookedFor == "" {
+			return false
+		}
+		for _, dir := range b.LookedIn {
+			if executable(filepath.Join(dir, b.LookedFor)) {
+				return true
+			}
+		}
+		return filepath.IsAbs(b.LookedFor) && executable(b.LookedFor)
+	case spec.ReasonEnvFileMissing, spec.ReasonEnvFileInvalid:
+		info, err := os.Stat(b.File)
+		return err == nil && (b.Reason == spec.ReasonEnvFileMissing || info.ModTime().After(b.At))
+	}
+	// The workspace is looked at in every pass; a block for it was left by the
+	// launcher, which may have seen what we do not.
+	return true
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// makeRecord gives a session that is seen for the first time its uid: that of a
+// pane or client with its name, that of its archived record, or a new one.
+func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
+	if snap.view.State == observe.ServerUnknown || w.Spec == nil || w.Refusal.Reason != "" || w.Want == plan.Remove {
+		return false
+	}
+	labels := labelsOf(snap, s.name)
+	uid, ok := labels.UID, labels.UID != ""
+	if !ok {
+		uid, ok = c.eyes.uidByName(s.name)
+	}
+	now := c.now()
+	r, archived := c.Store.Archived(s.name, now.Add(-c.ArchiveFor))
+	r = renewed(r)
+	if !archived || (ok && r.UID != uid) {
+		if !ok {
+			uid = c.NewID()
+		}
+		// Whether the pane's attempt was executed is not known any more: its number
+		// counts as spent.
+		r, archived = record.Record{UID: uid, CreatedAt: now, Incarnation: labels.Incarnation}, false
+	}
+	r.Name = s.name
+	if err := c.Store.Save(r); err != nil {
+		c.Log.Error(err, "Record was not made", "session", s.name)
+		s.unmade = plan.Verdict{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
+		return false
+	}
+	if archived {
+		if err := c.Store.Unarchive(r.UID); err != nil {
+			c.Log.Error(err, "Archived record was not removed", "session", s.name)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.hold(r)
+	// That it is declared again is a wish for it now: recoveryPolicy is about
+	// sessions that were declared all the time.
+	s.seen = s.seen || archived
+	return true
+}
+
+// renewed is an archived record of a session that is declared again: what it is,
+// what it has had, and a client that may still run; not why it was down.
+func renewed(r record.Record) record.Record {
+	r.Held, r.Latch, r.Block, r.Demand, r.Intent, r.Stop = "", nil, nil, nil, nil, nil
+	r.RemovedAt = time.Time{}
+	r.BackOff = record.BackOff{}
+	return r
+}
+
+// labelsOf finds the labels of a pane of ours that carries the name; a live pane
+// goes before one that an earlier client has left.
+func labelsOf(snap *snapshot, name string) observe.Labels {
+	var found observe.Pane
+	for _, panes := range snap.panes {
+		for _, p := range panes {
+			if p.Labels.Name == name && found.State != observe.Present {
+				found = p
+			}
+		}
+	}
+	return found.Labels
+}
+
+// showWithoutRecord publishes why a declared session has no record yet.
+func (c *Controller) showWithoutRecord(s *session, w wish, snap *snapshot) {
+	v := w.Refusal
+	if v.Reason == "" {
+		v = s.unmade
+	}
+	if v.Reason == spec.ReasonStateUnwritable {
+		c.enqueueAfter(s.name, unwritableRetry)
+	}
+	seen := plan.Seen{At: snap.began, Sight: plan.SightKnown}
+	if v.Reason == "" {
+		v = plan.Verdict{Reason: spec.ReasonStarting, Message: "waiting for the first observation"}
+		seen = plan.Seen{Reason: spec.ReasonNotYetObserved, Message: "tmux and the process table were not looked at yet"}
+		if snap.view.State == observe.ServerUnknown {
+			seen.Reason, seen.Message = snap.view.Reason, snap.view.Message
+			v.Message = snap.view.Message
+		}
+		c.enqueueAfter(s.name, 100*time.Millisecond)
+	}
+	p := plan.Plan{Verdict: v}
+	p.Verdict.Rule = "Refusal"
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.created = firstTime(s.created, c.now())
+	s.judged = w.count
+	s.status = status.Summarize(status.Input{Now: c.now(), Previous: s.status, Plan: p, Seen: seen, Refusal: w.problem, Source: w.source})
+}
+
+func firstTime(a, b time.Time) time.Time {
+	if a.IsZero() {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,58 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// watchFiles turns a launcher's receipt, and the loss of tmux's socket, into
+// hints. Without file notices the plan's own polling and the resync find them a
+// little later.
+func (c *Controller) watchFiles(ctx context.Context) {
+	w, err := fsnotify.NewWatcher()
+	for _, dir := range []string{filepath.Join(c.StateDir, "receipts"), filepath.Dir(c.Socket)} {
+		if err == nil {
+			err = w.Add(dir)
+		}
+	}
+	if err != nil {
+		c.Log.Error(err, "Receipts and the socket of tmux are not watched, changes are noticed by polling")
+		return
+	}
+	defer func() { _ = w.Close() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-w.Errors:
+			c.Log.V(1).Info("Receipt notices were lost", "err", err)
+		case e := <-w.Events:
+			c.hint(e)
+		}
+	}
+}
+
+func (c *Controller) hint(e fsnotify.Event) {
+	if e.Name == c.Socket {
+		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) || e.Has(fsnotify.Create) {
+			c.queue.Add(serverKey)
+		}
+		return
+	}
+	attempt, ok := strings.CutSuffix(filepath.Base(e.Name), ".json")
+	if !ok || e.Has(fsnotify.Remove) {
+		return
+	}
+	c.mu.Lock()
+	name, pending := c.attempts[attempt]
+	c.mu.Unlock()
+	if pending {
+		c.enqueue(name, c.Clock.Now())
+	}
+}

@@ -1,0 +1,272 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/durable"
+	"github.com/muxlet/muxlet/spec/manifest"
+)
+
+// loadRecords reads what an earlier daemon remembered. Nothing in it is shown as
+// true before it was observed.
+func (c *Controller) loadRecords() error {
+	if err := c.Store.Prepare(); err != nil {
+		return err
+	}
+	loaded, err := c.Store.Load()
+	if err != nil {
+		return err
+	}
+	for _, uid := range loaded.Recovered {
+		c.Log.Info("Recovered record from its previous generation", "sessionUID", uid)
+	}
+	// The API may be served already.
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range loaded.Bad {
+		c.Log.Error(b.Err, "Record could not be used", "sessionUID", b.UID, "session", b.Name)
+		if b.Name != "" && errors.Is(b.Err, durable.ErrNewer) {
+			c.bad[b.Name] = b
+		} else {
+			c.tell(b.Name, b.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: "Both generations of the record were damaged and set aside in quarantine/"})
+		}
+	}
+	for _, r := range loaded.Records {
+		s := newSession(r.Name)
+		s.hold(r)
+		c.sessions[r.Name] = s
+		c.first.expect(r.Name)
+		if r.Attempt != nil {
+			c.budget.hold(r.Name)
+			c.attempts[r.Attempt.ID] = r.Name
+		}
+	}
+	return c.Store.PruneArchive(c.now().Add(-c.ArchiveFor))
+}
+
+// watchManifests reads the manifests at hints, at the end of settle times and at
+// each resync, until ctx ends.
+func (c *Controller) watchManifests(ctx context.Context) {
+	resync := c.Clock.NewTicker(c.Resync)
+	defer resync.Stop()
+	for {
+		next := c.refresh(nil)
+		var settle <-chan time.Time
+		if !next.IsZero() {
+			settle = c.Clock.After(max(next.Sub(c.now()), time.Millisecond))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.watcher.Hints():
+		case <-settle:
+		case <-resync.C():
+			c.mu.Lock()
+			c.resyncDue = true
+			c.mu.Unlock()
+			c.queue.Add(serverKey)
+		}
+	}
+}
+
+// refresh reads the manifests once and asks for a look at each session of which
+// something else is wanted now. change, when given, edits the state first. It
+// returns when another reading is due; zero when only a change matters.
+func (c *Controller) refresh(change func(manifest.State) manifest.State) time.Time {
+	c.desiredMu.Lock()
+	defer c.desiredMu.Unlock()
+	began := c.Clock.Now()
+	reading := c.reader.Read(c.Manifests)
+	now := c.now()
+	if change != nil {
+		c.manifestState = change(c.manifestState)
+	}
+	set, state := manifest.Resolve(c.manifestState, reading, c.known(), now, c.ManifestPolicy)
+	c.manifestState = state
+	c.watcher.Sync(reading)
+	for _, name := range c.take(set) {
+		// Whether an edit may replace the client depends on who is attached now.
+		c.enqueue(name, began)
+	}
+	return set.NextCheck
+}
+
+// known is what the records say of each session.
+func (c *Controller) known() []manifest.Known {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := make([]manifest.Known, 0, len(c.sessions))
+	for name, s := range c.sessions {
+		r := s.rec
+		if r.UID == "" {
+			continue
+		}
+		k := manifest.Known{Name: name, UID: r.UID, File: r.File, Held: r.Held, Running: r.Client != nil || r.Attempt != nil}
+		if !r.RemovedAt.IsZero() {
+			k.Removal = manifest.RemovalDecided
+		}
+		if r.Spec != nil {
+			k.LastGood = sessionObject(r)
+		}
+		known = append(known, k)
+	}
+	slices.SortFunc(known, func(a, b manifest.Known) int { return strings.Compare(a.Name, b.Name) })
+	return known
+}
+
+// take makes set the desired one and returns the names of which something is
+// different.
+func (c *Controller) take(set manifest.DesiredSet) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.desired
+	c.desired, c.read = set, true
+	var changed []string
+	for name, d := range set.Sessions {
+		s := c.sessions[name]
+		if s == nil {
+			if d.Presence == manifest.Removed {
+				continue
+			}
+			s = newSession(name)
+			c.sessions[name] = s
+		}
+		old, had := before.Sessions[name]
+		if !had || differs(old, d) {
+			s.wanted++
+			changed = append(changed, name)
+			c.tellDesired(s, old, d)
+		}
+	}
+	for name, s := range c.sessions {
+		if _, ok := set.Sessions[name]; !ok && s.rec.UID == "" {
+			delete(c.sessions, name)
+		}
+	}
+	c.tellProblems(before.Problems, set.Problems)
+	return changed
+}
+
+func differs(a, b manifest.Desired) bool {
+	return a.Presence != b.Presence || a.Session != b.Session || a.File != b.File || a.Line != b.Line ||
+		a.Reason != b.Reason || a.Message != b.Message || !slices.Equal(a.Problems, b.Problems)
+}
+
+// tellDesired says once what is wrong with a session's document.
+func (c *Controller) tellDesired(s *session, old, d manifest.Desired) {
+	if d.Reason == old.Reason && d.Message == old.Message {
+		return
+	}
+	switch d.Reason {
+	case spec.ReasonInvalid, spec.ReasonDuplicateName, spec.ReasonRemovalHeld:
+		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: d.Reason, Message: d.Message})
+	case spec.ReasonAccepted:
+		if len(d.Problems) > 0 {
+			c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonDuplicateName, Message: d.Message})
+		}
+	}
+}
+
+// tellProblems logs each problem of the files once.
+func (c *Controller) tellProblems(before, now []spec.Problem) {
+	for _, p := range now {
+		if !slices.Contains(before, p) {
+			c.Log.Info("Found a problem in a manifest", "problem", p.Error())
+		}
+	}
+}
+
+// wish is what the manifests say about a session.
+type wish struct {
+	plan.Desired
+	source spec.SourceStatus
+	// presence of its document.
+	presence manifest.Presence
+	// problem is why the present document is not in use.
+	problem plan.Verdict
+	// count is the session's count of changes that this is the state of.
+	count int
+}
+
+// remembered is the record with what the manifests have decided about its
+// removal, so that the next daemon goes on with it.
+func (w wish) remembered(r record.Record, now time.Time) record.Record {
+	switch w.presence {
+	case manifest.Removed:
+		if r.RemovedAt.IsZero() {
+			r.RemovedAt = now
+		}
+	case manifest.Present:
+		r.RemovedAt = time.Time{}
+	case manifest.Held, manifest.Settling, manifest.PresenceUnknown:
+	}
+	return r
+}
+
+// wishOf turns what the manifests say into what plan is asked.
+func (c *Controller) wishOf(s *session) wish {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d, ok := c.desired.Sessions[s.name]
+	w := wish{source: spec.SourceStatus{File: s.rec.File}, count: s.wanted}
+	if !c.read || !ok {
+		w.Held = s.rec.Held
+		if !s.rec.RemovedAt.IsZero() {
+			w.Refusal = plan.Verdict{Reason: spec.ReasonRemoved, Message: "its removal is under way"}
+		}
+		return w
+	}
+	w.presence = d.Presence
+	w.File, w.source.File, w.source.Line = d.File, d.File, d.Line
+	if d.Session != nil {
+		w.Spec, w.Labels = &d.Session.Spec, d.Session.Labels
+	}
+	switch d.Presence {
+	case manifest.Removed:
+		w.Want = plan.Remove
+	case manifest.Held:
+		w.Held, w.source.Held = d.Message, d.Message
+	case manifest.Settling, manifest.Present, manifest.PresenceUnknown:
+	}
+	if d.Reason == spec.ReasonInvalid || d.Reason == spec.ReasonDuplicateName {
+		w.problem = plan.Verdict{Reason: d.Reason, Message: problems(d)}
+		w.source.Error = w.problem.Message
+	} else if len(d.Problems) > 0 {
+		// It is in force, and another document has its name.
+		w.source.Error = problems(d)
+	}
+	if d.Reason == spec.ReasonDuplicateName || d.Session == nil {
+		w.Refusal = w.problem
+	}
+	if b, ok := c.bad[s.name]; ok && s.rec.UID == "" {
+		w.Refusal = badRecord(b)
+		w.problem = w.Refusal
+	}
+	return w
+}
+
+func problems(d manifest.Desired) string {
+	if d.Message != "" {
+		return d.Message
+	}
+	words := make([]string, 0, len(d.Problems))
+	for _, p := range d.Problems {
+		words = append(words, p.Error())
+	}
+	return strings.Join(words, "; ")
+}
+
+func badRecord(b record.Bad) plan.Verdict {
+	return plan.Verdict{Reason: spec.ReasonRecordTooNew, Message: fmt.Sprintf("record %s cannot be used: %v; install that version, or move the file away to start anew", b.UID, b.Err)}
+}

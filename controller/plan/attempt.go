@@ -1,0 +1,234 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// permanent are the reasons that time alone does not mend.
+var permanent = map[string]bool{
+	spec.ReasonCommandNotFound:       true,
+	spec.ReasonWorkspaceMissing:      true,
+	spec.ReasonWorkspaceNotDirectory: true,
+	spec.ReasonWorkspaceInaccessible: true,
+	spec.ReasonEnvFileMissing:        true,
+	spec.ReasonEnvFileInvalid:        true,
+}
+
+// Permanent says whether time alone does not mend a reason.
+func Permanent(reason string) bool { return permanent[reason] }
+
+// judgeAttempt brings a pending attempt to its end: executed, failed, or given
+// up behind a closed fence. Nothing else is decided while one is pending.
+func (p *pass) judgeAttempt() bool {
+	a := p.rec.Attempt
+	if a == nil {
+		return false
+	}
+	found := p.Seen.ReceiptState == ReceiptFound
+	switch {
+	case found && p.Seen.Receipt.Stage == observe.StageExec:
+		return p.judgeExecuted(a)
+	case p.marked(a.ID):
+		return p.judgeUnreceipted(a)
+	case found:
+		return p.judgeFailure(a)
+	case p.Seen.ReceiptState == ReceiptUnknown:
+		return p.say(spec.ReasonStarting, "the launcher's receipt could not be read", pollSlow)
+	}
+	return p.judgeSilent(a)
+}
+
+// judgeUnreceipted: a client that proves by its mark to be the attempt's was
+// executed, whatever has become of its receipt. A receipt that was merely read
+// before it was written gets its time first.
+func (p *pass) judgeUnreceipted(a *record.Attempt) bool {
+	if p.Now.Sub(a.OpenedAt) >= markPatience {
+		for _, c := range p.liveClients() {
+			if c.attempt == a.ID {
+				return p.adopt(c)
+			}
+		}
+	}
+	return p.say(spec.ReasonStarting, "the client runs; waiting for its launcher's receipt", pollReceipt)
+}
+
+// receiptAge is how long ago the receipt was written. One from the future was
+// written before the clock jumped back: no wait may grow by that.
+func (p *pass) receiptAge(a *record.Attempt) time.Duration {
+	if p.Seen.Receipt.At.After(p.Now) {
+		return p.Now.Sub(a.OpenedAt)
+	}
+	return p.Now.Sub(p.Seen.Receipt.At)
+}
+
+// judgeExecuted: the receipt says that the client is executed next. The mark
+// tells that it was; a client that hides its environment is believed after a
+// while, since a failed exec overwrites the receipt.
+func (p *pass) judgeExecuted(a *record.Attempt) bool {
+	if p.Seen.ReceiptProcess == observe.LivenessUnknown {
+		return p.say(spec.ReasonProcessUnknown, fmt.Sprintf("whether pid %d runs could not be read", p.Seen.Receipt.Process.PID), pollSlow)
+	}
+	if p.Seen.ReceiptProcess == observe.Running && !p.marked(a.ID) && p.receiptAge(a) < markPatience {
+		return p.say(spec.ReasonStarting, "the client is being executed", pollStatus)
+	}
+	c := &record.Client{
+		Incarnation: a.Incarnation, Attempt: a.ID, Process: p.Seen.Receipt.Process,
+		StartedAt: p.Seen.Receipt.At, Launched: a.Spec.DeepCopy(), Server: p.Seen.Server,
+	}
+	if c.StartedAt.After(p.Now) {
+		c.StartedAt = p.Now
+	}
+	if pane, ok := p.paneOfAttempt(a.ID); ok {
+		c.Pane, c.PanePID = pane.PaneID, pane.PID
+	}
+	p.rec.Client, p.rec.Attempt, p.rec.Block = c, nil, nil
+	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
+	p.event(Normal, spec.ReasonStarted, fmt.Sprintf("Started incarnation %d, pid %d, pane %s", c.Incarnation, c.Process.PID, c.Pane))
+	// The rest of this pass would judge the new client by what was seen before
+	// the record knew it.
+	return p.say(spec.ReasonStarted, fmt.Sprintf("incarnation %d was executed as pid %d", c.Incarnation, c.Process.PID), soon)
+}
+
+func (p *pass) marked(attempt string) bool {
+	for _, c := range p.Seen.Clients {
+		if c.Attempt == attempt {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *pass) paneOfAttempt(attempt string) (SeenPane, bool) {
+	for _, pane := range p.Seen.Panes {
+		if pane.Labels.Attempt == attempt {
+			return pane, true
+		}
+	}
+	return SeenPane{}, false
+}
+
+// judgeFailure: the launcher says why there is no client. The attempt is over
+// when its pane's process is.
+func (p *pass) judgeFailure(a *record.Attempt) bool {
+	r := p.Seen.Receipt
+	if pane, ok := p.paneOfAttempt(a.ID); ok && !p.spent(pane) {
+		if pane.Live == observe.LivenessUnknown {
+			return p.notJudged(pane)
+		}
+		if p.receiptAge(a) < markPatience {
+			return p.say(spec.ReasonStarting, "the launcher is ending: "+r.Message, pollStatus)
+		}
+		return p.beginStop(record.StopLeftover, pane.Process)
+	}
+	p.failAttempt(r.Reason, r.Message)
+	if permanent[r.Reason] {
+		p.rec.Block = &record.Block{Reason: r.Reason, Message: r.Message, LookedFor: r.LookedFor, LookedIn: r.LookedIn, File: r.File, At: p.Now}
+	}
+	return false
+}
+
+// judgeSilent: no receipt yet. The launcher may still be on its way through the
+// person's profile, or it will never come.
+func (p *pass) judgeSilent(a *record.Attempt) bool {
+	pane, found := p.paneOfAttempt(a.ID)
+	over := !found || p.spent(pane)
+	timeout := startupTimeout(&a.Spec)
+	late := p.Now.Sub(a.OpenedAt) >= timeout
+	if a.Fence == record.FenceOpen {
+		switch reason := p.unwanted(); {
+		case reason != "":
+			return p.closeFence(reason, "given up before the client was executed")
+		case over:
+			return p.closeFence(spec.ReasonStartFailed, silentSentence(pane, found))
+		case late:
+			return p.closeFence(spec.ReasonStartTimeout, fmt.Sprintf("the launcher was not reached within %s: the shell's profile may hang, ask a question, or execute another program", timeout))
+		}
+		return p.say(spec.ReasonStarting, fmt.Sprintf("attempt of incarnation %d is in flight", a.Incarnation), p.pollAttempt(a, timeout))
+	}
+	if !over {
+		if pane.Live == observe.LivenessUnknown {
+			return p.notJudged(pane)
+		}
+		return p.beginStop(stopOfAttempt(a.Reason), pane.Process)
+	}
+	if p.Seen.Lease.State != observe.Gone {
+		return p.say(spec.ReasonStarting, "a launcher still holds the lease; waiting for its receipt", poll(p.Now.Sub(a.OpenedAt)))
+	}
+	p.failAttempt(a.Reason, a.Message)
+	return false
+}
+
+// pollAttempt looks at the timeout at the latest; receipts give hints too.
+func (p *pass) pollAttempt(a *record.Attempt, timeout time.Duration) time.Duration {
+	age := p.Now.Sub(a.OpenedAt)
+	return min(poll(age), max(timeout-age, soon))
+}
+
+// poll is when to look again at what began that long ago: often at first, rarely
+// later.
+func poll(age time.Duration) time.Duration {
+	return min(max(pollReceipt, age/4), time.Second)
+}
+
+func stopOfAttempt(reason string) record.StopReason {
+	switch reason {
+	case spec.ReasonRemoved:
+		return record.StopRemoved
+	case spec.ReasonSuspended:
+		return record.StopSuspended
+	case spec.ReasonTerminated:
+		return record.StopTerminated
+	}
+	return record.StopStartTimeout
+}
+
+func silentSentence(pane SeenPane, found bool) string {
+	if !found {
+		return "the pane was not there"
+	}
+	e := end{exit: exitOf(pane.Pane)}
+	return fmt.Sprintf("the shell ended before it reached the launcher (%s)", e.sentence())
+}
+
+// unwanted says why nobody wants the attempt any more; empty while it is wanted.
+func (p *pass) unwanted() string {
+	switch {
+	case p.Desired.Want == Remove:
+		return spec.ReasonRemoved
+	case p.rec.Spec != nil && p.rec.Spec.Suspend:
+		return spec.ReasonSuspended
+	case p.rec.Intent != nil && p.rec.Intent.Kind == record.IntentTerminate:
+		return spec.ReasonTerminated
+	}
+	return ""
+}
+
+// closeFence makes it certain, once the record is on disk, that no launcher of
+// this attempt that has not taken the lease will execute anything.
+func (p *pass) closeFence(reason, message string) bool {
+	a := p.rec.Attempt
+	a.Fence, a.Reason, a.Message = record.FenceClosed, reason, message
+	return p.say(spec.ReasonStarting, "giving the attempt up: "+message, soon)
+}
+
+// failAttempt ends an attempt whose client was not executed. It is counted, but
+// for one that nobody wanted any more.
+func (p *pass) failAttempt(reason, message string) {
+	a := p.rec.Attempt
+	p.rec.Attempt = nil
+	switch reason {
+	case spec.ReasonRemoved, spec.ReasonSuspended, spec.ReasonTerminated:
+		return
+	}
+	p.countDeath(p.Now)
+	p.rec.LastTermination = &record.Termination{Reason: reason, Message: message, At: p.Now}
+	p.event(Warning, reason, fmt.Sprintf("Incarnation %d was not started: %s", a.Incarnation, message))
+}

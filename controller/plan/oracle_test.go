@@ -1,0 +1,179 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe"
+)
+
+// decide computes a plan and checks it against what holds for every plan.
+func decide(t *testing.T, in Input) Plan {
+	t.Helper()
+	before := copyOf(in)
+	p := Compute(in)
+	require.Equal(t, before, in, "the input was changed")
+	require.Equal(t, p, Compute(in), "the same input gave another plan")
+	require.Empty(t, violations(in, p))
+	return p
+}
+
+// copyOf shares nothing with in that a computation could change.
+func copyOf(in Input) Input {
+	in.Record = in.Record.Copy()
+	in.Desired.Spec = in.Desired.Spec.DeepCopy()
+	in.Seen.Panes = slices.Clone(in.Seen.Panes)
+	in.Seen.Clients = slices.Clone(in.Seen.Clients)
+	in.Seen.Tree = slices.Clone(in.Seen.Tree)
+	in.Seen.TreeRunning = slices.Clone(in.Seen.TreeRunning)
+	in.New.Command = slices.Clone(in.New.Command)
+	return in
+}
+
+// violations are the invariants that a plan breaks, in words.
+func violations(in Input, p Plan) []string {
+	v := &verdicts{}
+	before, after := in.Record, p.Record
+	v.must(p.RequeueAfter >= 0, "a look in the past is asked for")
+	v.must(after.UID == before.UID && after.Name == before.Name && after.CreatedAt.Equal(before.CreatedAt), "the session became another one")
+	v.must(after.Incarnation >= before.Incarnation, "the incarnation fell from %d to %d", before.Incarnation, after.Incarnation)
+	v.must(after.Generation >= before.Generation, "the generation fell")
+	if in.Desired.Spec == nil {
+		v.must(after.Generation == before.Generation, "without a spec there is no new generation")
+	}
+	v.must(after.Attempt == nil || after.Client == nil || before.Attempt != nil && before.Client != nil, "an attempt is pending beside a client")
+	v.must(p.Fate == FateKeep || in.Desired.Want == Remove, "a session was removed that nobody removed")
+	v.must(p.Fate == FateKeep || p.Action.Kind == actuate.ActionNone, "a removed session acts")
+	v.must(p.Verdict.Rule != "" && p.Verdict.Reason != "", "the plan does not say why")
+	if in.Seen.Sight == SightUnknown {
+		v.whileUnknown(in, p)
+	}
+	v.stops(in, p)
+	v.action(in, p)
+	return v.broken
+}
+
+type verdicts struct{ broken []string }
+
+func (v *verdicts) must(holds bool, format string, args ...any) {
+	if !holds {
+		v.broken = append(v.broken, fmt.Sprintf(format, args...))
+	}
+}
+
+// whileUnknown: invariant 2.
+func (v *verdicts) whileUnknown(in Input, p Plan) {
+	v.must(p.Action.Kind == actuate.ActionNone, "%s although nothing was observed", p.Action.Kind)
+	v.must(p.Fate == FateKeep && !p.Looked && len(p.Events) == 0, "something was concluded although nothing was observed")
+	clamped := &pass{Input: in, rec: in.Record.Copy()}
+	clamped.takeDesired()
+	clamped.clampClock()
+	v.must(equalRecords(clamped.rec, p.Record), "the record changed although nothing was observed")
+}
+
+// stops: a stop begins for a process that is proven to be ours only, and never
+// with a signal.
+func (v *verdicts) stops(in Input, p Plan) {
+	s := p.Record.Stop
+	if s == nil || in.Record.Stop != nil && in.Record.Stop.Process == s.Process {
+		return
+	}
+	v.must(!s.Process.IsZero(), "a stop of no process")
+	v.must(s.TermAt.IsZero() && p.Action.Kind == actuate.ActionNone, "a stop began with an action")
+	known := in.Record.Client != nil && in.Record.Client.Process == s.Process
+	for _, c := range in.Seen.Clients {
+		known = known || c.Process == s.Process
+	}
+	for _, pane := range in.Seen.Panes {
+		known = known || pane.Process == s.Process && pane.Live == observe.Running
+	}
+	v.must(known, "a stop of %s, which nothing names", s.Process)
+}
+
+// action: invariants 4, 5 and 10.
+func (v *verdicts) action(in Input, p Plan) {
+	a := p.Action
+	v.must(a.Server == (observe.Server{}) || a.Server.Same(in.Seen.Server), "the action is for another server")
+	switch a.Kind {
+	case actuate.ActionNone, actuate.ActionReap:
+	case actuate.ActionCreate:
+		v.must(len(in.Seen.Panes) == 0 && in.Seen.NameHolder == "", "a session is created beside another one")
+		v.start(in, p)
+	case actuate.ActionRespawn, actuate.ActionRespawnKill:
+		v.pane(in, a)
+		v.must(a.Kind == actuate.ActionRespawnKill || a.Pane.State == observe.Dead, "a respawn into a pane that is not dead")
+		v.start(in, p)
+	case actuate.ActionKillPane:
+		v.pane(in, a)
+	case actuate.ActionSignal:
+		v.signal(in, p)
+	case actuate.ActionStartServer, actuate.ActionRestoreSocket:
+		v.must(false, "%s is not a session's to do", a.Kind)
+	}
+}
+
+// pane: only ours, and only one without a running process.
+func (v *verdicts) pane(in Input, a actuate.Action) {
+	for _, pane := range in.Seen.Panes {
+		if pane.PaneID == a.Pane.PaneID {
+			v.must(pane.Pane == a.Pane, "the action's pane is not the one that was seen")
+			v.must(pane.State == observe.Dead || pane.Live == observe.Gone, "%s of a pane whose process runs", a.Kind)
+			return
+		}
+	}
+	v.must(false, "%s of pane %q, which was not seen", a.Kind, a.Pane.PaneID)
+}
+
+func (v *verdicts) start(in Input, p Plan) {
+	after := p.Record.Attempt
+	v.must(in.Record.Client == nil || in.Seen.Client == observe.Gone, "a start beside the recorded client")
+	for _, c := range in.Seen.Clients {
+		known := in.Record.Client != nil && in.Record.Client.Process == c.Process
+		v.must(known && in.Seen.Client == observe.Gone, "a start beside pid %d, which is a live client", c.Process.PID)
+	}
+	v.must(in.Record.Stop == nil || in.Seen.Stop == observe.Gone, "a start during a stop")
+	v.must(in.Seen.ServerState == observe.ServerRunning && in.Seen.Confirmation == Confirmed && in.Grant == GrantStart, "a start that was not due")
+	v.must(in.Desired.Want == Keep && !p.Record.Spec.Suspend && p.Record.Latch == nil, "a start that nobody wants")
+	if after == nil {
+		v.must(false, "a start without an attempt in the record")
+		return
+	}
+	v.must(in.Record.Attempt == nil || in.Record.Attempt.ID != after.ID, "the attempt was pending before")
+	v.must(after.ID == p.Action.Launch.Labels.Attempt && after.ID == in.New.ID && after.ID == after.Order.Attempt, "the attempt on disk is another one")
+	v.must(after.Fence == record.FenceOpen, "the attempt is fenced off")
+	v.must(after.Incarnation == p.Record.Incarnation+1, "the attempt's number is not the next one")
+}
+
+// signal: only to processes that the record names.
+func (v *verdicts) signal(in Input, p Plan) {
+	s := in.Record.Stop
+	if s == nil {
+		v.must(false, "a signal without a stop on disk")
+		return
+	}
+	for _, target := range p.Action.Processes {
+		v.must(target == s.Process || slices.Contains(s.Descendants, target), "a signal to %s, which the record does not name", target)
+	}
+	v.must(len(p.Action.Processes) > 0, "a signal to nobody")
+}
+
+// equalRecords compares as the disk does.
+func equalRecords(a, b record.Record) bool { return bytes.Equal(jsonOf(a), jsonOf(b)) }
+
+func jsonOf(r record.Record) []byte {
+	data, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

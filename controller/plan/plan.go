@@ -1,0 +1,344 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan decides. Compute takes everything that is known about one
+// session and returns what its record becomes, at most one action, and why. It
+// is a pure function: no clock, no I/O, no logger, no randomness; the same
+// input gives the same plan. It never acts on an observation that could not be
+// made, and it never takes a name, a record or a pid for proof of life.
+package plan
+
+import (
+	"time"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// Input is everything that a decision about one session rests on.
+type Input struct {
+	// Now is the instant of the decision.
+	Now time.Time
+	// Desired is what the manifests say.
+	Desired Desired
+	// Record is the session's durable memory.
+	Record record.Record
+	// Seen is what tmux and the process table say.
+	Seen Seen
+	// Workspace is the state of the workspace directory.
+	Workspace Workspace
+	// Block says whether the cause of Record.Block still stands.
+	Block Obstacle
+	// Grant says whether a start may be put in flight now.
+	Grant Grant
+	// New is what a new attempt is made of.
+	New NewAttempt
+	// Policy is what the settings say.
+	Policy Policy
+	// FirstLook is true until a decision was made on a known observation since
+	// the daemon started.
+	FirstLook bool
+}
+
+// Want is what the manifests want of a session.
+type Want int
+
+// The wants. The zero value changes nothing.
+const (
+	// Keep: go on with the last good spec; also while a removal settles or is
+	// held.
+	Keep Want = iota
+	// Remove: the document is gone, completely read, settled and not held.
+	Remove
+)
+
+// Desired is what the manifests say about one session.
+type Desired struct {
+	Want Want
+	// Spec is the valid spec in force; nil when there never was one.
+	Spec   *spec.SessionSpec
+	Labels map[string]string
+	File   string
+	Held   string
+	// Refusal is why the session must not be started: two documents have its name
+	// and none of them runs, or its record cannot be used.
+	Refusal Verdict
+}
+
+// Sight says whether an observation was made.
+type Sight int
+
+// The sights.
+const (
+	// SightUnknown: tmux or the process table could not be asked.
+	SightUnknown Sight = iota
+	// SightKnown: everything in Seen is true as of Seen.At.
+	SightKnown
+)
+
+// Confirmation says whether a mass death was looked at twice.
+type Confirmation int
+
+// The confirmations.
+const (
+	// Unconfirmed: most sessions were seen dead at once and one more look is due.
+	Unconfirmed Confirmation = iota
+	// Confirmed: nothing unusual, or seen twice.
+	Confirmed
+)
+
+// SeenPane is a pane with our labels and what the process table says of its
+// first process.
+type SeenPane struct {
+	observe.Pane
+	// Process is the identity of the pane's first process; zero when unknown.
+	Process observe.Process
+	// Live judges that process.
+	Live observe.Liveness
+}
+
+// ReceiptState says whether a receipt was found.
+type ReceiptState int
+
+// The states of a receipt.
+const (
+	// ReceiptUnknown: it could not be read.
+	ReceiptUnknown ReceiptState = iota
+	// ReceiptMissing: the launcher has written none.
+	ReceiptMissing
+	// ReceiptFound: there is one.
+	ReceiptFound
+)
+
+// Seen is what was observed of one session.
+type Seen struct {
+	Sight Sight
+	// Reason and Message of SightUnknown.
+	Reason, Message string
+	// At is when the observation was made; UnknownFor how long there was none.
+	At         time.Time
+	UnknownFor time.Duration
+	// Confirmation of a mass death.
+	Confirmation Confirmation
+	// ServerState and Server of the tmux server.
+	ServerState observe.ServerState
+	Server      observe.Server
+	// ServerFailure is why no tmux server could be started; empty when none was
+	// tried or needed.
+	ServerFailure string
+	// Panes with our instance and the session's uid.
+	Panes []SeenPane
+	// Clients that run and are proven to be the session's: by their mark, or by
+	// holding its lease while no attempt is pending (then without attempt).
+	Clients []observe.MarkedProcess
+	// Client judges Record.Client's process, ClientExit is its end as far as the
+	// kernel tells, GoneFor how long it has been known to be Gone.
+	Client     observe.Liveness
+	ClientExit *observe.Exit
+	GoneFor    time.Duration
+	// Receipt of the pending attempt, and its process.
+	ReceiptState   ReceiptState
+	Receipt        observe.Receipt
+	ReceiptProcess observe.Liveness
+	// Lease of the session.
+	Lease observe.Lease
+	// Stop judges Record.Stop's process; Tree is its descendants now, TreeRunning
+	// those of Record.Stop.Descendants that still run.
+	Stop              observe.Liveness
+	Tree, TreeRunning []observe.Process
+	// OwnSession is the tmux session that was made for this one and still is there;
+	// only looked for when it has no pane of ours.
+	OwnSession string
+	// NameHolder is the tmux session that has the wanted name without a pane of
+	// ours; empty when there is none.
+	NameHolder string
+}
+
+// Workspace is the state of the workspace directory.
+type Workspace struct {
+	// Path with ~ and $VAR expanded.
+	Path string
+	// Obstacle is the reason why it cannot be used; empty when it can, or when the
+	// start will make it.
+	Obstacle string
+	// Message for a person.
+	Message string
+}
+
+// Obstacle says whether the cause of a block stands. The zero value lets the
+// block stand.
+type Obstacle int
+
+// The obstacles.
+const (
+	ObstacleStands Obstacle = iota
+	ObstacleCleared
+)
+
+// Grant says whether a start may be put in flight.
+type Grant int
+
+// The grants.
+const (
+	GrantNone Grant = iota
+	GrantStart
+)
+
+// NewAttempt is what a new attempt is made of.
+type NewAttempt struct {
+	// ID is a fresh UUID.
+	ID string
+	// Instance of this muxlet.
+	Instance string
+	// Command is the client's whole argv, by its class.
+	Command []string
+	// Base is the environment of shellMode None, as NAME=value.
+	Base []string
+}
+
+// Policy is what the settings say.
+type Policy struct {
+	BackOffInitial, BackOffMax, BackOffReset time.Duration
+	// UnknownGrace is how long an unknown observation goes without a word.
+	UnknownGrace time.Duration
+}
+
+// Verdict is why the plan is what it is.
+type Verdict struct {
+	// Rule that decided.
+	Rule string
+	// Reason is one of spec's; Message is for a person.
+	Reason, Message string
+}
+
+// EventType as in Kubernetes.
+type EventType string
+
+// The types of events.
+const (
+	Normal  EventType = "Normal"
+	Warning EventType = "Warning"
+)
+
+// Event is something worth telling.
+type Event struct {
+	Type            EventType
+	Reason, Message string
+}
+
+// Fate of a record.
+type Fate int
+
+// The fates.
+const (
+	// FateKeep: the record stays.
+	FateKeep Fate = iota
+	// FateArchive: the session is gone; its record goes to the archive.
+	FateArchive
+)
+
+// Plan is a decision.
+type Plan struct {
+	// Record as it must be on disk before Action is performed.
+	Record record.Record
+	// Action to perform; Kind is ActionNone for none.
+	Action actuate.Action
+	// Verdict says why.
+	Verdict Verdict
+	// Events to record.
+	Events []Event
+	// RequeueAfter is when to decide again; 0 when only a change matters.
+	RequeueAfter time.Duration
+	// NextAttempt is when a start is due; zero when none is waited for.
+	NextAttempt time.Time
+	// Fate of the record.
+	Fate Fate
+	// Looked is true when the session's own state was judged: FirstLook is over.
+	Looked bool
+	// Pending names what an edit waits for; empty when the client is up to date.
+	Pending string
+}
+
+// Intervals of the plan. They bound how soon the loop looks again when no hint
+// comes.
+const (
+	soon           = time.Millisecond
+	pollReceipt    = 25 * time.Millisecond
+	pollStatus     = 4 * time.Millisecond
+	pollDetach     = time.Second
+	pollSlow       = 250 * time.Millisecond
+	statusPatience = time.Second
+	markPatience   = time.Second
+	leftoverGrace  = 3 * time.Second
+	respawnKillAge = 3 * time.Second
+	killRepeat     = time.Second
+	buyInterval    = 10 * time.Second
+)
+
+// pass is one computation: the input, and the plan as it grows.
+type pass struct {
+	Input
+	rec  record.Record
+	plan Plan
+}
+
+// rule decides or passes. done is true when it has decided.
+type rule struct {
+	name   string
+	decide func(*pass) (done bool)
+}
+
+// rules in their order; the first that decides ends the pass.
+var rules = []rule{
+	{"Unknown", (*pass).holdWhileUnknown},
+	{"Adopt", (*pass).adoptLiveClient},
+	{"Duplicate", (*pass).endDuplicate},
+	{"Orphan", (*pass).endOrphan},
+	{"Stop", (*pass).continueStop},
+	{"Attempt", (*pass).judgeAttempt},
+	{"Death", (*pass).accountDeath},
+	{"Remove", (*pass).remove},
+	{"Leftover", (*pass).endLeftover},
+	{"Suspend", (*pass).suspend},
+	{"Intent", (*pass).obeyIntent},
+	{"Update", (*pass).update},
+	{"Live", (*pass).keepLive},
+	{"Recovery", (*pass).judgeRecovery},
+	{"Refusal", (*pass).refuse},
+	{"Latch", (*pass).stayDown},
+	{"Occupied", (*pass).waitForPane},
+	{"Block", (*pass).waitForWorld},
+	{"BackOff", (*pass).waitForTime},
+	{"Server", (*pass).waitForServer},
+	{"Name", (*pass).waitForName},
+	{"Budget", (*pass).waitForBudget},
+	{"Start", (*pass).start},
+}
+
+// Compute decides about one session.
+func Compute(in Input) Plan {
+	p := &pass{Input: in, rec: in.Record.Copy()}
+	p.takeDesired()
+	p.clampClock()
+	for _, r := range rules {
+		if r.decide(p) {
+			p.plan.Verdict.Rule = r.name
+			break
+		}
+	}
+	p.plan.Record = p.rec
+	return p.plan
+}
+
+// say sets the verdict and ends the pass.
+func (p *pass) say(reason, message string, again time.Duration) bool {
+	p.plan.Verdict.Reason, p.plan.Verdict.Message = reason, message
+	p.plan.RequeueAfter = again
+	return true
+}
+
+func (p *pass) event(t EventType, reason, message string) {
+	p.plan.Events = append(p.plan.Events, Event{Type: t, Reason: reason, Message: message})
+}

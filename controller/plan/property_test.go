@@ -1,0 +1,438 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// seeds runs f with n seeds in a row, and tells the one that fails.
+func seeds(t *testing.T, n int, f func(seed uint64)) {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	})
+	for range n {
+		seed++
+		f(seed)
+	}
+}
+
+// dice makes inputs: of a handful of processes, panes and attempts, so that they
+// meet, and without regard to whether the whole can be true.
+type dice struct{ *rand.Rand }
+
+func (d dice) one(n int) bool { return d.IntN(n) == 0 }
+
+func (d dice) time() time.Time {
+	return now.Add([]time.Duration{-time.Hour, -time.Minute, -11 * time.Second, -3 * time.Second, -time.Second, -50 * time.Millisecond, 0, time.Hour}[d.IntN(8)])
+}
+
+func (d dice) process() observe.Process { return process(100 + d.IntN(5)) }
+
+func (d dice) live() observe.Liveness { return observe.Liveness(d.IntN(3)) }
+
+func (d dice) spec() *spec.SessionSpec {
+	s := aSpec()
+	s.Suspend = d.one(6)
+	s.RestartPolicy = []spec.RestartPolicy{spec.RestartAlways, spec.RestartOnFailure, spec.RestartNever}[d.IntN(3)]
+	s.RecoveryPolicy = []spec.RecoveryPolicy{spec.RecoveryResume, spec.RecoveryDormant}[d.IntN(2)]
+	s.UpdateStrategy.Type = []spec.UpdateStrategyType{spec.UpdateWhenIdle, spec.UpdateRecreate, spec.UpdateOnRestart}[d.IntN(3)]
+	s.DeletionPolicy = []spec.DeletionPolicy{spec.DeletionDelete, spec.DeletionOrphan}[d.IntN(2)]
+	s.TerminationGracePeriodSeconds = ptr.To(int32(d.IntN(3) * 5))
+	if d.one(3) {
+		otherCommand(s)
+	}
+	return s
+}
+
+func (d dice) exit() *observe.Exit {
+	return []*observe.Exit{nil, {}, {Code: 1}, {Signal: 9}}[d.IntN(4)]
+}
+
+func (d dice) record() record.Record {
+	r := record.Record{UID: uid, Name: "shop", CreatedAt: d.time(), Incarnation: int64(d.IntN(5))}
+	if !d.one(8) {
+		r.Spec, r.Generation = d.spec(), 1
+	}
+	switch d.IntN(4) {
+	case 0:
+		n := r.Incarnation + 1
+		r.Attempt = &record.Attempt{ID: label(n), Incarnation: n, OpenedAt: d.time(), Spec: *d.spec(), Fence: []record.Fence{record.FenceOpen, record.FenceClosed}[d.IntN(2)], Reason: []string{spec.ReasonStartTimeout, spec.ReasonSuspended}[d.IntN(2)]}
+	case 1, 2:
+		n := max(r.Incarnation, 1)
+		p := d.process()
+		r.Client = &record.Client{Incarnation: n, Attempt: label(n), Process: p, PanePID: p.PID, Pane: "%1", StartedAt: d.time(), Launched: d.spec(), Server: server}
+		if d.one(4) {
+			r.Client.PanePID, r.Client.Launched = 100+d.IntN(5), nil
+		}
+	}
+	if d.one(5) {
+		r.Stop = &record.Stop{Reason: []record.StopReason{record.StopSuspended, record.StopUpdating, record.StopOrphan, record.StopTerminated, record.StopLeftover}[d.IntN(5)], Process: d.process()}
+		if d.one(2) {
+			r.Stop.TermAt, r.Stop.Descendants = d.time(), []observe.Process{process(200)}
+		}
+		if d.one(4) {
+			r.Stop.KillAt, r.Stop.TreeTermAt = d.time(), d.time()
+		}
+	}
+	d.moods(&r)
+	return r
+}
+
+func (d dice) moods(r *record.Record) {
+	if d.one(4) {
+		r.Intent = &record.Intent{Kind: []record.IntentKind{record.IntentTerminate, record.IntentRestart}[d.IntN(2)], Incarnation: int64(d.IntN(5)), At: d.time()}
+	}
+	if d.one(4) {
+		r.Demand = &record.Demand{Reason: spec.ReasonResumed, At: d.time()}
+	}
+	if d.one(4) {
+		r.Latch = &record.Latch{Reason: []string{spec.ReasonTerminated, spec.ReasonCompleted, spec.ReasonNotRecovered}[d.IntN(3)], At: d.time()}
+	}
+	if d.one(4) {
+		r.Block = &record.Block{Reason: spec.ReasonCommandNotFound, At: d.time()}
+	}
+	if d.one(3) {
+		r.BackOff = record.BackOff{Deaths: d.IntN(12), LastDeathAt: d.time(), BoughtAt: d.time()}
+	}
+	if d.one(2) {
+		r.LastTermination = &record.Termination{Incarnation: r.Incarnation, Exit: d.exit(), Reason: spec.ReasonExited, At: d.time()}
+	}
+}
+
+func (d dice) pane(n int) SeenPane {
+	p := pane(fmt.Sprintf("%%%d", n), int64(d.IntN(7)), 100+d.IntN(5))
+	p.Live, p.Attached = d.live(), d.IntN(2)
+	if p.Live != observe.Running {
+		p.Process = observe.Process{}
+	}
+	if d.one(2) {
+		p.State = observe.Dead
+		if e := d.exit(); e != nil {
+			p.ExitSignal = e.Signal
+			p.ExitStatus = &e.Code
+		}
+	}
+	return p
+}
+
+func (d dice) seen() Seen {
+	s := Seen{
+		Sight: Sight(min(d.IntN(6), 1)), Reason: spec.ReasonTmuxTimeout, At: now, UnknownFor: time.Duration(d.IntN(9)) * time.Second,
+		Confirmation: Confirmation(min(d.IntN(6), 1)), ServerState: observe.ServerRunning, Server: server,
+		Client: d.live(), ClientExit: d.exit(), GoneFor: []time.Duration{0, time.Millisecond, time.Second, time.Minute}[d.IntN(4)],
+		ReceiptState: ReceiptState(d.IntN(3)), ReceiptProcess: d.live(), Lease: observe.Lease{State: d.live()},
+		Stop: d.live(),
+	}
+	if s.ReceiptState == ReceiptFound {
+		s.Receipt = observe.Receipt{Attempt: "a4", Process: d.process(), At: d.time(), Stage: observe.StageExec}
+		if d.one(2) {
+			s.Receipt.Stage, s.Receipt.Reason = observe.StageFailed, []string{spec.ReasonExecFailed, spec.ReasonCommandNotFound}[d.IntN(2)]
+		}
+	}
+	if d.one(5) {
+		s.ServerState, s.Server = observe.ServerNone, observe.Server{}
+	} else {
+		for n := range d.IntN(3) {
+			s.Panes = append(s.Panes, d.pane(n))
+		}
+		if d.one(5) {
+			s.NameHolder = "$9"
+		}
+	}
+	for range d.IntN(5) / 3 {
+		s.Clients = append(s.Clients, marked(int64(1+d.IntN(5)), 100+d.IntN(5)))
+	}
+	if d.one(2) {
+		s.Tree, s.TreeRunning = descendants, []observe.Process{process(200)}
+	}
+	return s
+}
+
+func (d dice) input() Input {
+	in := Input{
+		Now: now, Record: d.record(), Seen: d.seen(), Workspace: Workspace{Path: "/work"}, Block: Obstacle(d.IntN(2)),
+		Grant: Grant(min(d.IntN(5), 1)), New: NewAttempt{ID: "new", Instance: instance, Command: []string{"agent"}}, Policy: policy, FirstLook: d.one(3),
+	}
+	if c := in.Record.Client; c != nil && len(in.Seen.Panes) > 0 && !d.one(3) {
+		p := &in.Seen.Panes[0]
+		p.Labels.Attempt, p.PID = c.Attempt, c.PanePID
+		if p.Live == observe.Running {
+			p.Process = process(p.PID)
+		}
+	}
+	if s := in.Record.Stop; s == nil || len(s.Descendants) == 0 {
+		in.Seen.TreeRunning = nil
+	}
+	if !d.one(4) {
+		in.Desired = Desired{Spec: d.spec(), File: "/m/shop.yaml"}
+	}
+	if d.one(6) {
+		in.Desired.Want = Remove
+	}
+	if d.one(8) {
+		in.Desired.Refusal = Verdict{Reason: spec.ReasonDuplicateName, Message: "two files declare it"}
+	}
+	if d.one(8) {
+		in.Workspace.Obstacle = spec.ReasonWorkspaceMissing
+	}
+	return in
+}
+
+// Whatever is fed in, the invariants hold, the input stays as it is and the plan
+// is the same again.
+func TestEveryPlanKeepsTheInvariants(t *testing.T) {
+	rules, acted := map[string]int{}, map[actuate.Kind]int{}
+	seeds(t, 20_000, func(seed uint64) {
+		p := decide(t, dice{rand.New(rand.NewPCG(seed, 1))}.input())
+		rules[p.Verdict.Rule]++
+		acted[p.Action.Kind]++
+	})
+
+	for _, r := range []string{"Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Refusal", "Latch", "Occupied", "Block", "BackOff", "Server", "Name", "Budget", "Start"} {
+		require.Positive(t, rules[r], "no input was decided by rule %s: the dice are bad", r)
+	}
+	for _, kind := range []actuate.Kind{actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionReap, actuate.ActionSignal} {
+		require.Positive(t, acted[kind], "no input led to action %s: the dice are bad", kind)
+	}
+}
+
+// still makes a world out of dice: everything in it stays as it is.
+func still(t *testing.T, seed uint64) *world {
+	d := dice{rand.New(rand.NewPCG(seed, 2))}
+	w := newWorld(t, seed)
+	w.disk, w.serverUp = d.record(), !d.one(5)
+	w.serverAt = now.Add(24 * time.Hour)
+	w.restart = d.one(2)
+	w.desired.Spec = d.spec()
+	if d.one(6) {
+		w.desired.Want = Remove
+	}
+	for n := range 5 {
+		b := &body{Process: process(100 + n), live: d.live(), exit: d.exit(), goneAt: d.time()}
+		if d.one(4) {
+			m := marked(int64(1+d.IntN(5)), 100+n)
+			b.mark, b.noLease = &m, d.one(2)
+		}
+		w.bodies = append(w.bodies, b)
+	}
+	for n := range d.IntN(3) {
+		p := d.pane(n)
+		w.rooms = append(w.rooms, &room{Pane: p.Pane, inside: w.find(process(p.PID))})
+	}
+	if a := w.disk.Attempt; a != nil && d.one(2) {
+		w.receipts[a.ID] = d.receipt(a.ID)
+	}
+	return w
+}
+
+func (d dice) receipt(attempt string) observe.Receipt {
+	r := observe.Receipt{Attempt: attempt, Process: d.process(), At: d.time(), Stage: observe.StageExec}
+	if d.one(2) {
+		r.Stage, r.Reason = observe.StageFailed, spec.ReasonExecFailed
+	}
+	return r
+}
+
+// When nothing moves, not even time, the record comes to rest.
+func TestARecordSettlesWhenNothingMoves(t *testing.T) {
+	seeds(t, 1000, func(seed uint64) {
+		w := still(t, seed)
+		for range 12 {
+			in := w.input()
+			p := decide(t, in)
+			if equalRecords(in.Record, p.Record) {
+				return
+			}
+			w.disk = p.Record
+			w.restart = w.restart && !p.Looked
+		}
+		p := decide(t, w.input())
+		t.Fatalf("the record still changes: rule %s, %s: %s", p.Verdict.Rule, p.Verdict.Reason, p.Verdict.Message)
+	})
+}
+
+// When nothing moves but time, no more is looked at, started or written than a
+// poll and a back-off allow: nothing spins.
+func TestNothingSpinsWhenNothingMovesButTime(t *testing.T) {
+	seeds(t, 60, func(seed uint64) {
+		w := still(t, seed)
+		passes, starts, writes := 0, 0, 0
+		for w.now.Before(now.Add(time.Minute)) {
+			in := w.input()
+			p := decide(t, in)
+			passes++
+			if !equalRecords(in.Record, p.Record) {
+				writes++
+			}
+			if p.Action.Launch.Labels.Attempt != "" {
+				starts++
+			}
+			w.disk = p.Record
+			w.restart = w.restart && !p.Looked
+			if p.RequeueAfter == 0 {
+				p.RequeueAfter = 15 * time.Second
+			}
+			w.now = w.now.Add(p.RequeueAfter)
+		}
+		require.Less(t, passes, 60*4+200, "looks")
+		require.Less(t, starts, 9, "starts")
+		require.Less(t, writes, 60+9*5, "writes")
+	})
+}
+
+// disturb does to the world what happens in the field.
+func (w *world) disturb() {
+	switch w.rand.IntN(16) {
+	case 0, 1, 2:
+		for _, b := range w.clients() {
+			w.end(b, dice{w.rand}.exit())
+		}
+	case 3:
+		if len(w.rooms) > 0 {
+			w.killPane(w.rooms[0])
+		}
+	case 4:
+		for len(w.rooms) > 0 {
+			w.killPane(w.rooms[0])
+		}
+		w.serverUp, w.serverAt = false, w.now
+	case 5:
+		if len(w.rooms) > 0 { // a person's own respawn
+			old := w.rooms[0].inside
+			w.spawn(w.rooms[0]).stubborn = false
+			if !old.stubborn {
+				w.end(old, &observe.Exit{Signal: 1})
+			}
+		}
+	case 6:
+		w.blind = true
+	case 7, 8, 9:
+		w.disk, _ = Apply(w.disk, []Request{RequestResume, RequestRestart, RequestTerminate}[w.rand.IntN(3)], w.now)
+	case 10, 11:
+		w.desired.Spec = dice{w.rand}.spec()
+	case 12:
+		if len(w.past) > 0 {
+			w.disk, w.forgetful, w.restart = w.past[w.rand.IntN(len(w.past))], true, true
+		}
+	case 13:
+		w.disk, w.forgetful, w.restart = record.Record{UID: uid, Name: "shop", CreatedAt: w.now}, true, true
+	case 14:
+		w.restart = true
+	case 15:
+		w.later(time.Duration(w.rand.IntN(30)) * time.Second)
+	}
+}
+
+// calm ends all disturbance: the session is wanted, a person has said so, and
+// what they ran in its pane has ended.
+func (w *world) calm() {
+	w.blind = false
+	w.desired.Spec = aSpec()
+	w.disk.Demand = &record.Demand{Reason: spec.ReasonResumed, At: w.now}
+	w.disk.Intent = nil
+	for _, b := range w.bodies {
+		if b.attempt == "" {
+			w.end(b, &observe.Exit{})
+		}
+	}
+}
+
+// heed does what a person is told to: end what runs in our pane. It may be what
+// they started there, or a launcher that hangs and that no record tells of.
+func (w *world) heed(p Plan) {
+	if p.Verdict.Reason != spec.ReasonNameConflict {
+		return
+	}
+	for _, r := range w.rooms {
+		w.end(r.inside, &observe.Exit{})
+	}
+}
+
+// Invariants 4 and 11: whatever happens, and wherever the daemon is cut off, no
+// two clients run at once, and when things calm down there is exactly one, in a
+// pane, and nothing is written any more.
+func TestASessionArrivesAndStays(t *testing.T) {
+	seeds(t, 60, func(seed uint64) {
+		w := newWorld(t, seed)
+		for range 150 {
+			if w.one(6) {
+				w.disturb()
+			}
+			w.blind = w.blind && !w.one(3)
+			p := w.pass(w.one(12))
+			w.later(w.pause(p))
+		}
+		w.calm()
+		quiet := 0
+		for range 4000 {
+			before := w.disk
+			p := w.pass(false)
+			w.heed(p)
+			w.later(w.pause(p))
+			if quiet++; p.Verdict.Reason != spec.ReasonRunning || p.Action.Kind != actuate.ActionNone || !equalRecords(before, w.disk) {
+				quiet = 0
+			}
+			if quiet == 20 {
+				require.Len(t, w.clients(), 1)
+				require.Equal(t, w.clients()[0].Process, w.disk.Client.Process)
+				return
+			}
+		}
+		p := decide(t, w.input())
+		t.Fatalf("the session never came to rest: rule %s, %s: %s", p.Verdict.Rule, p.Verdict.Reason, p.Verdict.Message)
+	})
+}
+
+// A removed session goes away altogether.
+func TestARemovedSessionArrivesAtNothing(t *testing.T) {
+	seeds(t, 60, func(seed uint64) {
+		w := newWorld(t, seed)
+		for range 100 {
+			if w.one(6) {
+				w.disturb()
+			}
+			w.blind = w.blind && !w.one(3)
+			w.later(w.pause(w.pass(w.one(12))))
+		}
+		w.calm()
+		w.desired.Want = Remove
+		for range 4000 {
+			p := w.pass(false)
+			if p.Fate == FateArchive {
+				require.Empty(t, w.clients())
+				for _, r := range w.rooms {
+					require.Equal(t, observe.Running, r.inside.live, "a pane without a process stayed")
+				}
+				return
+			}
+			w.later(w.pause(p))
+		}
+		t.Fatal("the session never went away")
+	})
+}
+
+// pause is until the next look: when the plan asks for it or a hint comes.
+func (w *world) pause(p Plan) time.Duration {
+	again := p.RequeueAfter
+	if again == 0 || w.one(4) {
+		again = time.Duration(1+w.rand.IntN(1000)) * time.Millisecond
+	}
+	return again
+}

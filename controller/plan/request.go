@@ -1,0 +1,77 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// Request is what a person asks of one session.
+type Request string
+
+// The requests.
+const (
+	RequestResume    Request = "Resume"
+	RequestRestart   Request = "Restart"
+	RequestTerminate Request = "Terminate"
+)
+
+// Refusal is why a request was not accepted; the record is then unchanged. The
+// reasons are the API's.
+type Refusal struct{ Reason, Message string }
+
+// The reasons of a refusal.
+const (
+	RefusedSuspended = "Suspended"
+	RefusedRunning   = "AlreadyRunning"
+)
+
+// Apply writes a request down. It is bound to what the record holds now, so that
+// a request about one incarnation never ends a later one. The last word counts:
+// a client that is wanted again takes back a termination that is under way.
+func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal) {
+	rec := in.Copy()
+	suspended := rec.Spec != nil && rec.Spec.Suspend
+	running := rec.Client != nil || rec.Attempt != nil
+	switch req {
+	case RequestResume:
+		if suspended {
+			return in, Refusal{RefusedSuspended, "spec.suspend is true"}
+		}
+		if running && rec.Stop == nil && rec.Intent == nil {
+			return in, Refusal{RefusedRunning, "it runs or is starting already"}
+		}
+		takeBackTerminate(&rec)
+		rec.Demand = &record.Demand{Reason: spec.ReasonResumed, At: now}
+	case RequestRestart:
+		if suspended {
+			return in, Refusal{RefusedSuspended, "spec.suspend is true"}
+		}
+		if rec.Client != nil {
+			rec.Intent = &record.Intent{Kind: record.IntentRestart, Incarnation: rec.Client.Incarnation, At: now}
+			break
+		}
+		takeBackTerminate(&rec)
+		if rec.Attempt == nil {
+			rec.Demand = &record.Demand{Reason: spec.ReasonRestarting, At: now}
+		}
+	case RequestTerminate:
+		incarnation := rec.Incarnation
+		if rec.Attempt != nil {
+			incarnation = max(incarnation, rec.Attempt.Incarnation)
+		}
+		rec.Intent = &record.Intent{Kind: record.IntentTerminate, Incarnation: incarnation, At: now}
+		rec.Demand = nil
+	}
+	return rec, Refusal{}
+}
+
+func takeBackTerminate(rec *record.Record) {
+	if rec.Intent != nil && rec.Intent.Kind == record.IntentTerminate {
+		rec.Intent = nil
+	}
+}

@@ -1,0 +1,184 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// update replaces a client whose launch-relevant spec has changed, when the
+// strategy allows it. What the client was started from may not be known after a
+// loss of state: then it is left alone.
+func (p *pass) update() bool {
+	c := p.rec.Client
+	if c == nil || c.Launched == nil || p.rec.Spec == nil {
+		return false
+	}
+	fields := spec.LaunchDiff(c.Launched, p.rec.Spec)
+	if len(fields) == 0 {
+		return false
+	}
+	changed := strings.Join(fields, ", ")
+	switch p.rec.Spec.UpdateStrategy.Type {
+	case spec.UpdateOnRestart:
+		p.plan.Pending = fmt.Sprintf("%s changed: waits for the next restart (updateStrategy OnRestart)", changed)
+		return false
+	case spec.UpdateWhenIdle:
+		if n := p.attached(c); n > 0 {
+			p.plan.Pending = fmt.Sprintf("%s changed: waits until nobody is attached (updateStrategy WhenIdle)", changed)
+			return false
+		}
+	case spec.UpdateRecreate:
+	}
+	p.plan.Looked = true
+	p.event(Normal, spec.ReasonUpdating, fmt.Sprintf("Replacing incarnation %d: %s changed", c.Incarnation, changed))
+	return p.beginStop(record.StopUpdating, c.Process)
+}
+
+// attached counts the people in front of the client's pane.
+func (p *pass) attached(c *record.Client) int {
+	if pane, ok := p.panePIDOf(c); ok {
+		return pane.Attached
+	}
+	return 0
+}
+
+// keepLive: the client runs in its pane, which is what is wanted. Dead panes of
+// earlier attempts beside it are of no use to anybody.
+func (p *pass) keepLive() bool {
+	c := p.rec.Client
+	if c == nil {
+		return false
+	}
+	p.plan.Looked = true
+	if p.rec.Demand != nil {
+		p.rec.Demand = nil
+	}
+	for _, pane := range p.Seen.Panes {
+		if pane.State == observe.Dead && pane.Labels.Attempt != c.Attempt {
+			p.plan.Action = actuate.Action{Kind: actuate.ActionKillPane, Server: p.Seen.Server, Pane: pane.Pane}
+			return p.say(spec.ReasonRunning, "removing the dead pane "+pane.PaneID+" of an earlier attempt", pollSlow)
+		}
+	}
+	again := time.Duration(0)
+	if p.plan.Pending != "" && p.rec.Spec.UpdateStrategy.Type == spec.UpdateWhenIdle {
+		again = pollDetach
+	}
+	return p.say(spec.ReasonRunning, fmt.Sprintf("incarnation %d runs as pid %d", c.Incarnation, c.Process.PID), again)
+}
+
+// waitForServer: without a tmux server there is nowhere to start.
+func (p *pass) waitForServer() bool {
+	if p.Seen.Confirmation == Unconfirmed {
+		return p.say(spec.ReasonConfirming, "most sessions were seen dead at once: looking once more before anything is started", pollReceipt)
+	}
+	if p.Seen.ServerState == observe.ServerRunning {
+		return false
+	}
+	if p.Seen.ServerFailure != "" {
+		return p.say(spec.ReasonTmuxServerFailed, p.Seen.ServerFailure, 0)
+	}
+	return p.say(spec.ReasonServerStarting, "waiting for a tmux server", 0)
+}
+
+// waitForName: a tmux session that is not ours has the name. It is not touched.
+func (p *pass) waitForName() bool {
+	if len(p.Seen.Panes) > 0 || p.Seen.NameHolder == "" {
+		return false
+	}
+	return p.say(spec.ReasonNameConflict, fmt.Sprintf("tmux session %s has the name %q and no pane of this session: rename or end it", p.Seen.NameHolder, p.rec.Name), 0)
+}
+
+// waitForBudget: too many starts at once make each of them slow.
+func (p *pass) waitForBudget() bool {
+	if p.Grant == GrantStart {
+		return false
+	}
+	return p.say(spec.ReasonWaitingForBudget, "waiting for other sessions' starts", pollSlow)
+}
+
+// start opens an attempt: into our own dead pane if there is one, which keeps
+// layout, scrollback and attached people, else in a new tmux session.
+func (p *pass) start() bool {
+	action := actuate.Action{Kind: actuate.ActionCreate, Server: p.Seen.Server}
+	if pane, ok := p.usablePane(); ok {
+		action.Kind, action.Pane = actuate.ActionRespawn, pane.Pane
+		if pane.State != observe.Dead {
+			if left := respawnKillAge - p.goneFor(); left > 0 {
+				p.plan.Action = actuate.Action{Kind: actuate.ActionReap, Server: p.Seen.Server}
+				return p.say(spec.ReasonStarting, fmt.Sprintf("tmux still holds pid %d of pane %s to be alive", pane.PID, pane.PaneID), min(left, pollSlow))
+			}
+			action.Kind = actuate.ActionRespawnKill
+		}
+	}
+	a := p.newAttempt()
+	action.Launch = p.launch(a)
+	if p.rec.Demand != nil && p.Policy.wait(p.rec.BackOff.Deaths) > 0 {
+		p.rec.BackOff.BoughtAt = p.Now
+	}
+	p.rec.Attempt, p.rec.Demand = a, nil
+	p.plan.Action = action
+	return p.say(spec.ReasonStarting, fmt.Sprintf("starting incarnation %d", a.Incarnation), pollReceipt)
+}
+
+// goneFor is how long the process of our pane has been gone at least: since the
+// end that was accounted for last or, when the record knows of none, since there
+// is a record. A time in the future was written by a clock that has jumped back.
+func (p *pass) goneFor() time.Duration {
+	since := p.rec.CreatedAt
+	if t := p.rec.LastTermination; t != nil {
+		since = t.At
+	}
+	if since.After(p.Now) {
+		return respawnKillAge
+	}
+	return max(p.Seen.GoneFor, p.Now.Sub(since))
+}
+
+// usablePane prefers a dead pane to one that tmux wrongly holds to be alive. Here
+// all of them are spent.
+func (p *pass) usablePane() (found SeenPane, ok bool) {
+	for _, pane := range p.Seen.Panes {
+		if !ok || (found.State != observe.Dead && pane.State == observe.Dead) {
+			found, ok = pane, true
+		}
+	}
+	return found, ok
+}
+
+func (p *pass) newAttempt() *record.Attempt {
+	s := p.rec.Spec
+	incarnation := p.rec.Incarnation + 1
+	return &record.Attempt{
+		ID: p.New.ID, Incarnation: incarnation, Fence: record.FenceOpen, OpenedAt: p.Now, Spec: *s.DeepCopy(),
+		Order: actuate.Order{
+			Instance: p.New.Instance, UID: p.rec.UID, Session: p.rec.Name, Incarnation: incarnation, Attempt: p.New.ID,
+			Command: p.New.Command, Directory: p.Workspace.Path, Env: s.Client.Env, EnvFrom: s.Client.EnvFrom,
+			ShellMode: s.Client.ShellMode, Base: p.New.Base,
+		},
+	}
+}
+
+func (p *pass) launch(a *record.Attempt) actuate.Launch {
+	t := p.rec.Spec.Terminal
+	history := int32(50000)
+	if t.HistoryLimit != nil {
+		history = *t.HistoryLimit
+	}
+	return actuate.Launch{
+		Labels: observe.Labels{
+			Instance: a.Order.Instance, UID: p.rec.UID, Name: p.rec.Name, Attempt: a.ID,
+			Role: observe.RoleClient, Incarnation: a.Incarnation,
+		},
+		Into: p.Seen.OwnSession, Directory: a.Order.Directory, ShellMode: a.Order.ShellMode,
+		Columns: int(t.Columns), Rows: int(t.Rows), HistoryLimit: int(history),
+	}
+}

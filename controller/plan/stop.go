@@ -1,0 +1,183 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// beginStop writes the stop down. The first signal comes with the next pass,
+// when the descendants are known.
+func (p *pass) beginStop(reason record.StopReason, process observe.Process) bool {
+	p.rec.Stop = &record.Stop{Reason: reason, Process: process}
+	return p.say(spec.ReasonStopping, stopSentence(reason, process), soon)
+}
+
+func stopSentence(reason record.StopReason, process observe.Process) string {
+	why := map[record.StopReason]string{
+		record.StopSuspended:    "the session is suspended",
+		record.StopTerminated:   "a person terminated it",
+		record.StopRestarting:   "a person restarted it",
+		record.StopRemoved:      "its document was removed",
+		record.StopUpdating:     "its spec has changed",
+		record.StopOrphan:       "it runs without its pane",
+		record.StopDuplicate:    "another client of the session runs",
+		record.StopStartTimeout: "it did not start in time",
+		record.StopLeftover:     "its client has ended",
+	}[reason]
+	return fmt.Sprintf("ending pid %d: %s", process.PID, why)
+}
+
+// stopGrace is the time between SIGTERM and SIGKILL. A process that nobody can
+// see any more gets at most three seconds.
+func (p *pass) stopGrace() time.Duration {
+	switch p.rec.Stop.Reason {
+	case record.StopOrphan, record.StopDuplicate, record.StopLeftover:
+		return min(p.grace(), leftoverGrace)
+	default:
+		return p.grace()
+	}
+}
+
+// continueStop carries a stop to its verified end: SIGTERM, SIGKILL after the
+// grace period, the same for the descendants where the stop is for good.
+func (p *pass) continueStop() bool {
+	s := p.rec.Stop
+	if s == nil {
+		return false
+	}
+	switch p.Seen.Stop {
+	case observe.Running:
+		return p.signalStop(s)
+	case observe.Gone:
+	case observe.LivenessUnknown:
+		return p.say(spec.ReasonProcessUnknown, fmt.Sprintf("whether pid %d still runs could not be read", s.Process.PID), pollSlow)
+	}
+	if s.Reason.EndsTree() && len(p.Seen.TreeRunning) > 0 {
+		return p.signalTree(s)
+	}
+	return p.finishStop(s)
+}
+
+func (p *pass) signalStop(s *record.Stop) bool {
+	grace := p.stopGrace()
+	if s.TermAt.IsZero() {
+		s.TermAt, s.Descendants = p.Now, p.Seen.Tree
+		p.signal(actuate.SignalTerm, s.Process)
+		return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process), max(grace, soon))
+	}
+	if left := s.TermAt.Add(grace).Sub(p.Now); left > 0 {
+		return p.say(spec.ReasonStopping, fmt.Sprintf("%s; SIGKILL in %s", stopSentence(s.Reason, s.Process), left.Round(time.Second)), left)
+	}
+	if s.KillAt.IsZero() {
+		p.event(Warning, spec.ReasonKilled, fmt.Sprintf("Pid %d did not end within %s of SIGTERM", s.Process.PID, grace))
+		s.KillAt = p.Now
+		p.signal(actuate.SignalKill, s.Process)
+		return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process)+"; SIGKILL sent", killRepeat)
+	}
+	return p.repeatKill(s, grace)
+}
+
+// repeatKill: SIGKILL was sent and the process still runs. After a while that is
+// told to a person, since only the kernel can hold it.
+func (p *pass) repeatKill(s *record.Stop, grace time.Duration) bool {
+	left := s.KillAt.Add(killRepeat).Sub(p.Now)
+	if left <= 0 {
+		s.KillAt, left = p.Now, killRepeat
+		p.signal(actuate.SignalKill, s.Process)
+	}
+	if p.Now.Sub(s.TermAt.Add(grace)) < killRepeat {
+		return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process)+"; SIGKILL sent", left)
+	}
+	return p.say(spec.ReasonClientIgnoresKill, fmt.Sprintf("pid %d was sent SIGKILL and still runs; it may hang in the kernel", s.Process.PID), left)
+}
+
+func (p *pass) signalTree(s *record.Stop) bool {
+	grace := min(p.grace(), leftoverGrace)
+	if s.TreeTermAt.IsZero() {
+		s.TreeTermAt = p.Now
+		p.signal(actuate.SignalTerm, p.Seen.TreeRunning...)
+	}
+	age := p.Now.Sub(s.TreeTermAt)
+	again := poll(age)
+	switch {
+	case age < grace, p.plan.Action.Kind != actuate.ActionNone:
+		again = max(min(again, grace-age), soon)
+	case p.Now.Sub(s.TreeKillAt) >= killRepeat:
+		s.TreeKillAt = p.Now
+		p.signal(actuate.SignalKill, p.Seen.TreeRunning...)
+	}
+	return p.say(spec.ReasonStopping, fmt.Sprintf("ending %d processes that the client left", len(p.Seen.TreeRunning)), again)
+}
+
+func (p *pass) signal(sig actuate.Signal, processes ...observe.Process) {
+	p.plan.Action = actuate.Action{Kind: actuate.ActionSignal, Signal: sig, Processes: processes}
+}
+
+// finishStop accounts for what the stop was for, and lets the chain go on. What a
+// person asked for is still in the record's intent.
+func (p *pass) finishStop(s *record.Stop) bool {
+	if p.rec.Client != nil && p.rec.Client.Process == s.Process {
+		if p.Seen.Client != observe.Gone {
+			return p.say(spec.ReasonStopping, fmt.Sprintf("pid %d has just ended", s.Process.PID), pollStatus)
+		}
+		e, wait := p.endOfClient()
+		if wait {
+			return p.say(spec.ReasonStopping, "waiting for the client's end to be known", p.plan.RequeueAfter)
+		}
+		p.closeStopped(s, e)
+	}
+	p.rec.Stop = nil
+	if len(p.Seen.Clients) > 0 {
+		// The rules that judge live clients stood back while the stop went on.
+		return p.say(spec.ReasonStopping, fmt.Sprintf("pid %d has ended; another client of the session is judged next", s.Process.PID), soon)
+	}
+	return false
+}
+
+// closeStopped writes down the end of a client that we ended. Only a client
+// that was lost with its pane counts as a death.
+func (p *pass) closeStopped(s *record.Stop, e end) {
+	c := p.rec.Client
+	if s.Reason == record.StopOrphan {
+		p.countDeath(c.StartedAt)
+		p.closeClient(record.Termination{Incarnation: c.Incarnation, Exit: e.exit, Reason: spec.ReasonLost, Message: "its pane was lost; " + e.sentence(), At: p.Now})
+		p.event(Warning, spec.ReasonLost, fmt.Sprintf("Incarnation %d lost its pane and was ended", c.Incarnation))
+		return
+	}
+	t := record.Termination{Incarnation: c.Incarnation, Exit: e.exit, Reason: spec.ReasonStopped, Message: stoppedSentence(s), At: p.Now}
+	p.closeClient(t)
+	p.rec.Survivors = nil
+	if !s.Reason.EndsTree() {
+		p.rec.Survivors = p.Seen.TreeRunning
+	}
+	p.event(Normal, spec.ReasonStopped, fmt.Sprintf("Incarnation %d ended: %s", c.Incarnation, t.Message))
+}
+
+func stoppedSentence(s *record.Stop) string {
+	how := "by SIGTERM"
+	switch {
+	case s.TermAt.IsZero():
+		return fmt.Sprintf("ended before muxlet signalled it (%s)", s.Reason)
+	case !s.KillAt.IsZero():
+		how = "by SIGKILL after the grace period"
+	}
+	return fmt.Sprintf("ended by muxlet (%s), %s", s.Reason, how)
+}
+
+// closeClient forgets the client but for its end.
+func (p *pass) closeClient(t record.Termination) {
+	p.rec.LastTermination, p.rec.Client = &t, nil
+}
+
+func (p *pass) latch(reason, message string) {
+	p.rec.Latch = &record.Latch{Reason: reason, Message: message, At: p.Now}
+	p.rec.Demand = nil
+}

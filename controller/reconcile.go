@@ -1,0 +1,323 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+const (
+	// actTimeout bounds one action.
+	actTimeout = 10 * time.Second
+	// unwritableRetry is when a record that could not be written is tried again.
+	unwritableRetry = 5 * time.Second
+	// inspectTimeout bounds a look at a workspace directory.
+	inspectTimeout = time.Second
+	// screenLines of a dead pane that are shown, of screenCapture that are looked
+	// at: the client's words may be at the top of a tall pane, and tmux's own about
+	// its end are at the bottom.
+	screenLines   = 10
+	screenCapture = 1000
+)
+
+// reconcileSession brings one session one step closer to what is wanted:
+// desired → record → observe → compute → save → at most one action → status.
+func (c *Controller) reconcileSession(ctx context.Context, name string) {
+	c.mu.Lock()
+	s := c.sessions[name]
+	instance := c.instance
+	if !c.server.scanned {
+		instance = ""
+	}
+	c.mu.Unlock()
+	if s == nil {
+		return
+	}
+	c.applyRequests(s)
+	snap := c.look(ctx, c.freshness(s))
+	w := c.wishOf(s)
+	if s.rec.UID == "" {
+		if instance == "" || !c.makeRecord(s, snap, w) {
+			c.showWithoutRecord(s, w, snap)
+			return
+		}
+	}
+	in := c.gather(ctx, s, snap, w, instance)
+	p := plan.Compute(in)
+	c.carryOut(ctx, s, in, &p)
+	c.finish(ctx, s, in, w, p)
+}
+
+// freshness is the oldest observation that will do for this pass.
+func (c *Controller) freshness(s *session) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	need := s.notBefore
+	if !s.dueAt.IsZero() && !s.dueAt.After(c.now()) && s.dueAt.After(need) {
+		need = s.dueAt
+	}
+	s.dueAt = time.Time{}
+	if s.lastAct.After(need) {
+		need = s.lastAct
+	}
+	return need
+}
+
+// carryOut saves the record and then performs the plan's action. A record that
+// cannot be saved stops everything: nothing may happen that is not on disk.
+func (c *Controller) carryOut(ctx context.Context, s *session, in plan.Input, p *plan.Plan) {
+	if p.Fate == plan.FateArchive {
+		c.archive(s, p)
+		return
+	}
+	if s.changed(p.Record) {
+		if err := c.save(p); err != nil {
+			c.Log.Error(err, "Record was not saved", "session", s.name)
+			c.refuseUnsaved(s, in, p, err)
+			return
+		}
+		c.mu.Lock()
+		c.trackAttempt(s, p.Record)
+		s.hold(p.Record)
+		c.mu.Unlock()
+	}
+	c.settleBudget(s)
+	for _, e := range p.Events {
+		c.tell(s.name, s.rec.UID, e)
+	}
+	if p.Action.Kind != actuate.ActionNone {
+		c.act(ctx, s, p)
+	}
+}
+
+// save writes the plan's record. A start needs room for what its launcher
+// writes as well.
+func (c *Controller) save(p *plan.Plan) error {
+	if starts(p.Action.Kind) {
+		if err := c.Store.Room(); err != nil {
+			return err
+		}
+	}
+	return c.Store.Save(p.Record)
+}
+
+func starts(k actuate.Kind) bool {
+	return k == actuate.ActionCreate || k == actuate.ActionRespawn || k == actuate.ActionRespawnKill
+}
+
+// refuseUnsaved keeps the old record and takes the plan back.
+func (c *Controller) refuseUnsaved(s *session, in plan.Input, p *plan.Plan, err error) {
+	*p = plan.Plan{
+		Record:       in.Record,
+		Verdict:      plan.Verdict{Rule: "Save", Reason: spec.ReasonStateUnwritable, Message: err.Error()},
+		RequeueAfter: unwritableRetry,
+	}
+	c.settleBudget(s)
+}
+
+// trackAttempt remembers whose receipt an attempt's is, and forgets receipts
+// that were accounted for. c.mu is held.
+func (c *Controller) trackAttempt(s *session, next record.Record) {
+	before, after := s.rec.Attempt, next.Attempt
+	if before != nil && (after == nil || after.ID != before.ID) {
+		delete(c.attempts, before.ID)
+	}
+	if after != nil {
+		c.attempts[after.ID] = s.name
+	}
+	if before != nil && after == nil && (next.Client == nil || next.Client.Attempt != before.ID) {
+		c.Receipts.Forget(before.ID)
+	}
+	if s.rec.Client != nil && next.Client == nil {
+		c.Receipts.Forget(s.rec.Client.Attempt)
+	}
+}
+
+// settleBudget gives the place in flight back once nothing is.
+func (c *Controller) settleBudget(s *session) {
+	if s.rec.Attempt != nil {
+		return
+	}
+	if next := c.budget.release(s.name); next != "" {
+		c.queue.Add(next)
+	}
+}
+
+// act performs the action. What came of it is only logged: the next observation
+// tells.
+func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
+	a := p.Action
+	if starts(a.Kind) {
+		if !c.makeWorkspace(s) {
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, actTimeout)
+	defer cancel()
+	out := c.actuator.Do(ctx, a)
+	c.mu.Lock()
+	s.lastAct = c.Clock.Now()
+	c.mu.Unlock()
+	c.Log.V(1).Info("Acted", "session", s.name, "action", a.Kind, "result", out.Result, "message", out.Message)
+	if out.Result == actuate.ResultFailed && s.rec.Attempt != nil {
+		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: out.Reason, Message: out.Message})
+	}
+	if a.Kind != actuate.ActionReap && a.Kind != actuate.ActionSignal {
+		p.RequeueAfter = time.Millisecond
+	}
+}
+
+// makeWorkspace makes the directory where the spec asks for that.
+func (c *Controller) makeWorkspace(s *session) bool {
+	s.ensureFailure = plan.Verdict{}
+	w := s.rec.Spec.Workspace
+	err := c.Workspaces.Ensure(s.rec.Attempt.Order.Directory, w.Type)
+	if err == nil {
+		return true
+	}
+	s.ensureFailure = plan.Verdict{Reason: spec.ReasonWorkspaceInaccessible, Message: err.Error()}
+	c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonWorkspaceInaccessible, Message: err.Error()})
+	return false
+}
+
+// archive puts the record out of the way and forgets the session.
+func (c *Controller) archive(s *session, p *plan.Plan) {
+	if err := c.Store.Archive(p.Record); err != nil {
+		c.Log.Error(err, "Record was not archived", "session", s.name)
+		p.Fate, p.RequeueAfter = plan.FateKeep, unwritableRetry
+		return
+	}
+	for _, e := range p.Events {
+		c.tell(s.name, s.rec.UID, e)
+	}
+	c.mu.Lock()
+	delete(c.sessions, s.name)
+	delete(c.desired.Sessions, s.name)
+	c.mu.Unlock()
+	for process := range s.watched {
+		c.eyes.forget(process)
+	}
+	c.settleBudget(&session{name: s.name})
+	c.Log.Info("Removed session", "session", s.name, "sessionUID", s.rec.UID)
+	// The document may be back already: the next reading tells.
+	c.refresh(nil)
+}
+
+// finish publishes the status, follows the processes that matter now, and asks
+// for the next look.
+func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wish, p plan.Plan) {
+	if p.Fate == plan.FateArchive {
+		return
+	}
+	c.captureScreen(ctx, s, p)
+	c.mu.Lock()
+	st := status.Summarize(status.Input{
+		Now: in.Now, Previous: s.status, Plan: p, Seen: in.Seen, Workspace: in.Workspace,
+		Refusal: w.problem, Source: w.source, LastScreen: s.screen,
+	})
+	s.status, s.judged = st, w.count
+	c.lastPass = in.Now
+	if p.Looked && in.Seen.Sight == plan.SightKnown && !s.seen {
+		s.seen = true
+		c.first.done(s.name, p)
+	}
+	c.mu.Unlock()
+	c.logDecision(s, p)
+	c.follow(s, in)
+	c.tellFirstLook()
+	if p.Verdict.Reason == spec.ReasonServerStarting {
+		c.wantServer()
+	}
+	if p.RequeueAfter > 0 {
+		c.enqueueAfter(s.name, p.RequeueAfter)
+	}
+}
+
+func (c *Controller) logDecision(s *session, p plan.Plan) {
+	v := plan.Verdict{Rule: p.Verdict.Rule, Reason: p.Verdict.Reason}
+	if v == s.logged && p.Action.Kind == actuate.ActionNone {
+		return
+	}
+	s.logged = v
+	c.Log.V(1).Info("Decided", "session", s.name, "sessionUID", s.rec.UID, "incarnation", s.rec.Incarnation, "rule", v.Rule,
+		"reason", v.Reason, "message", p.Verdict.Message, "action", p.Action.Kind, "requeueAfter", p.RequeueAfter)
+}
+
+// follow watches the processes whose death matters, and no others.
+func (c *Controller) follow(s *session, in plan.Input) {
+	wanted := map[observe.Process]bool{}
+	if r := s.rec; r.Client != nil {
+		wanted[r.Client.Process] = true
+	}
+	if s.rec.Stop != nil {
+		wanted[s.rec.Stop.Process] = true
+	}
+	if s.rec.Attempt != nil {
+		for _, pane := range in.Seen.Panes {
+			if pane.Labels.Attempt == s.rec.Attempt.ID && !pane.Process.IsZero() {
+				wanted[pane.Process] = true
+			}
+		}
+	}
+	for process := range s.watched {
+		if !wanted[process] {
+			c.eyes.forget(process)
+			delete(s.watched, process)
+		}
+	}
+	for process := range wanted {
+		if s.watched[process] {
+			continue
+		}
+		if err := c.Deaths.Watch(process, s.name); err != nil {
+			c.Log.V(1).Info("Process is not watched, its death is found at resync", "session", s.name, "panePID", process.PID, "err", err.Error())
+		}
+		s.watched[process] = true
+	}
+}
+
+// captureScreen keeps the last lines of a pane whose client has died, once for
+// each death.
+func (c *Controller) captureScreen(ctx context.Context, s *session, p plan.Plan) {
+	last := s.rec.LastTermination
+	if last == nil || s.rec.Client != nil || s.rec.Attempt != nil || s.screenOf.Equal(last.At) || p.RequeueAfter == time.Millisecond {
+		return
+	}
+	snap, _, _ := c.eyes.latest()
+	if snap == nil || snap.view.State != observe.ServerRunning || len(snap.panes[s.rec.UID]) == 0 {
+		return
+	}
+	text, err := c.Tmux.Capture(ctx, snap.panes[s.rec.UID][0].PaneID, screenCapture)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	s.screen, s.screenOf = lastWords(text), last.At
+	c.mu.Unlock()
+}
+
+// lastWords are the last lines of a screen that are not empty.
+func lastWords(screen string) []string {
+	lines := slices.DeleteFunc(strings.Split(screen, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	return lines[max(len(lines)-screenLines, 0):]
+}
+
+// tell records an event and logs it.
+func (c *Controller) tell(name, uid string, e plan.Event) {
+	c.Log.Info("Recorded event", "session", name, "type", e.Type, "reason", e.Reason, "message", e.Message)
+	err := c.Recorder.Record(status.Event{Session: name, UID: uid, Type: string(e.Type), Reason: e.Reason, Message: e.Message, Last: c.now()})
+	if err != nil {
+		c.Log.Error(err, "Event was not written", "session", name)
+	}
+}

@@ -1,0 +1,262 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package record keeps what a session must remember across every crash: one
+// small file per session, atomic, checksummed and versioned, with its previous
+// generation beside it. It never guesses: a damaged file is set aside and
+// reported, one of a newer version is left untouched.
+package record
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// Version of the record's format. History: 1, the first.
+const Version = 1
+
+// Record is the durable memory of one session.
+//
+//	              attempt opened        receipt Exec          client Gone
+//	(no client) ---------------> Attempt -----------> Client ------------> LastTermination
+//	     ^                          |  receipt Failed,             ^  Stop: being ended by us
+//	     |                          v  or fence closed             |
+//	     +-------- Block, BackOff, Latch: why there is none -------+
+type Record struct {
+	// UID of the session; it outlives renames of files and the daemon.
+	UID string `json:"uid"`
+	// Name of the session.
+	Name string `json:"name"`
+	// CreatedAt is when the session was first seen.
+	CreatedAt time.Time `json:"createdAt"`
+	// Generation rises with each change of the spec.
+	Generation int64 `json:"generation"`
+	// Spec is the last good spec, and Labels the labels beside it.
+	Spec   *spec.SessionSpec `json:"spec,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	// File that declares the session.
+	File string `json:"file,omitempty"`
+	// Held is why the session's removal is held back; empty when it is not.
+	Held string `json:"held,omitempty"`
+	// RemovedAt is when the session's removal was decided; zero while it is wanted.
+	// What began to be removed is not started again by a restart.
+	RemovedAt time.Time `json:"removedAt,omitzero"`
+
+	// Incarnation is the highest number spent.
+	Incarnation int64 `json:"incarnation"`
+	// Attempt that is pending; nil when there is none.
+	Attempt *Attempt `json:"attempt,omitempty"`
+	// Client that was executed last and whose end was not accounted for yet.
+	Client *Client `json:"client,omitempty"`
+	// Stop that is in progress.
+	Stop *Stop `json:"stop,omitempty"`
+	// Intent of a person about one incarnation.
+	Intent *Intent `json:"intent,omitempty"`
+	// Demand is a person's wish for a client now.
+	Demand *Demand `json:"demand,omitempty"`
+
+	// LastTermination is the end that was accounted for last.
+	LastTermination *Termination `json:"lastTermination,omitempty"`
+	// Survivors are descendants that a restart left running.
+	Survivors []observe.Process `json:"survivors,omitempty"`
+	// BackOff counts deaths.
+	BackOff BackOff `json:"backOff"`
+	// Latch is why the session stays down until a demand.
+	Latch *Latch `json:"latch,omitempty"`
+	// Block is why a start is of no use until the world or the spec changes.
+	Block *Block `json:"block,omitempty"`
+}
+
+// Fence says whether a launcher may still execute an attempt's client. The
+// zero value forbids it.
+type Fence string
+
+// The fences.
+const (
+	// FenceClosed forbids the launcher to go on.
+	FenceClosed Fence = ""
+	// FenceOpen lets it.
+	FenceOpen Fence = "Open"
+)
+
+// Attempt is one try to start an incarnation.
+type Attempt struct {
+	ID          string        `json:"id"`
+	Incarnation int64         `json:"incarnation"`
+	Fence       Fence         `json:"fence"`
+	OpenedAt    time.Time     `json:"openedAt"`
+	Order       actuate.Order `json:"order"`
+	// Spec it was made from.
+	Spec spec.SessionSpec `json:"spec"`
+	// Reason and Message of giving it up, once the fence is closed.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Client is one executed incarnation.
+type Client struct {
+	Incarnation int64           `json:"incarnation"`
+	Attempt     string          `json:"attempt"`
+	Process     observe.Process `json:"process"`
+	// Pane and PanePID say where it was executed. PanePID is the pid of the
+	// pane's first process, as a rule the client itself.
+	Pane    string `json:"pane,omitempty"`
+	PanePID int    `json:"panePID,omitempty"`
+	// StartedAt is when it was executed, or adopted.
+	StartedAt time.Time `json:"startedAt"`
+	// Launched is the spec it was started from; nil when that is not known.
+	Launched *spec.SessionSpec `json:"launched,omitempty"`
+	// Server is the tmux server that holds the pane.
+	Server observe.Server `json:"server"`
+}
+
+// StopReason says why a process is ended and what follows.
+type StopReason string
+
+// The reasons of a stop.
+const (
+	StopSuspended    StopReason = "Suspended"
+	StopTerminated   StopReason = "Terminated"
+	StopRestarting   StopReason = "Restarting"
+	StopRemoved      StopReason = "Removed"
+	StopUpdating     StopReason = "Updating"
+	StopOrphan       StopReason = "Orphan"
+	StopDuplicate    StopReason = "Duplicate"
+	StopStartTimeout StopReason = "StartTimeout"
+	StopLeftover     StopReason = "Leftover"
+)
+
+// EndsTree says whether the descendants are ended as well.
+func (r StopReason) EndsTree() bool {
+	return r == StopSuspended || r == StopTerminated || r == StopRemoved
+}
+
+// Stop is the ending of one process by us.
+type Stop struct {
+	Reason  StopReason      `json:"reason"`
+	Process observe.Process `json:"process"`
+	// TermAt is when SIGTERM was asked for; zero before the descendants were
+	// noted.
+	TermAt time.Time `json:"termAt,omitzero"`
+	// KillAt is when SIGKILL was last asked for.
+	KillAt time.Time `json:"killAt,omitzero"`
+	// Descendants noted before the first signal.
+	Descendants []observe.Process `json:"descendants,omitempty"`
+	// TreeTermAt and TreeKillAt are the same for the descendants.
+	TreeTermAt time.Time `json:"treeTermAt,omitzero"`
+	TreeKillAt time.Time `json:"treeKillAt,omitzero"`
+}
+
+// IntentKind is what a person wants done to one incarnation.
+type IntentKind string
+
+// The intents.
+const (
+	IntentTerminate IntentKind = "Terminate"
+	IntentRestart   IntentKind = "Restart"
+)
+
+// Intent of a person about the incarnation that ran when it was given.
+type Intent struct {
+	Kind        IntentKind `json:"kind"`
+	Incarnation int64      `json:"incarnation"`
+	At          time.Time  `json:"at"`
+}
+
+// Demand is a person's wish for a client now.
+type Demand struct {
+	// Reason is one of spec's: Resumed or Restarting.
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// Termination is the end of an incarnation, or of an attempt without one.
+type Termination struct {
+	Incarnation int64         `json:"incarnation,omitempty"`
+	Exit        *observe.Exit `json:"exit,omitempty"`
+	Reason      string        `json:"reason"`
+	Message     string        `json:"message,omitempty"`
+	At          time.Time     `json:"at"`
+}
+
+// BackOff counts deaths.
+type BackOff struct {
+	// Deaths in a row, each within resetAfter of its start.
+	Deaths int `json:"deaths,omitempty"`
+	// LastDeathAt is when the last of them was accounted for.
+	LastDeathAt time.Time `json:"lastDeathAt,omitzero"`
+	// BoughtAt is when a demand last bought an immediate attempt.
+	BoughtAt time.Time `json:"boughtAt,omitzero"`
+}
+
+// Latch is why a session stays down until a demand.
+type Latch struct {
+	// Reason is Terminated, Completed or NotRecovered.
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// Block is a failure that trying again cannot mend.
+type Block struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// LookedFor and LookedIn of CommandNotFound, File of the EnvFile reasons:
+	// what to look at again.
+	LookedFor string    `json:"lookedFor,omitempty"`
+	LookedIn  []string  `json:"lookedIn,omitempty"`
+	File      string    `json:"file,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// RestartCount is the number of incarnations after the first.
+func (r *Record) RestartCount() int64 { return max(r.Incarnation-1, 0) }
+
+// Copy returns a deep copy, so that a plan can change it freely.
+func (r Record) Copy() Record {
+	out := r
+	out.Spec = r.Spec.DeepCopy()
+	out.Labels = maps.Clone(r.Labels)
+	if out.Attempt = copyOf(r.Attempt); out.Attempt != nil {
+		out.Attempt.copyInside()
+	}
+	if out.Client = copyOf(r.Client); out.Client != nil {
+		out.Client.Launched = r.Client.Launched.DeepCopy()
+	}
+	if out.Stop = copyOf(r.Stop); out.Stop != nil {
+		out.Stop.Descendants = slices.Clone(r.Stop.Descendants)
+	}
+	out.Intent = copyOf(r.Intent)
+	out.Demand = copyOf(r.Demand)
+	if out.LastTermination = copyOf(r.LastTermination); out.LastTermination != nil {
+		out.LastTermination.Exit = copyOf(r.LastTermination.Exit)
+	}
+	out.Survivors = slices.Clone(r.Survivors)
+	out.Latch = copyOf(r.Latch)
+	if out.Block = copyOf(r.Block); out.Block != nil {
+		out.Block.LookedIn = slices.Clone(r.Block.LookedIn)
+	}
+	return out
+}
+
+// copyInside replaces what a shares with the attempt that it is a copy of.
+func (a *Attempt) copyInside() {
+	a.Spec = *a.Spec.DeepCopy()
+	o := &a.Order
+	o.Command, o.Base = slices.Clone(o.Command), slices.Clone(o.Base)
+	inside := (&spec.ClientSpec{Env: o.Env, EnvFrom: o.EnvFrom}).DeepCopy()
+	o.Env, o.EnvFrom = inside.Env, inside.EnvFrom
+}
+
+func copyOf[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}

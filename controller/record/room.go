@@ -1,0 +1,34 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// What must be free for a start: its record is written several times, and the
+// launcher must be able to write a receipt.
+const (
+	minFreeBytes  = 1 << 20
+	minFreeInodes = 64
+)
+
+// Room says whether the state directory's file system has room for a start. The
+// error is a sentence for a person. A file system that does not tell has room.
+func (s *Store) Room() error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(s.state, &st); err != nil {
+		return fmt.Errorf("ask for the free space of state directory %s: %w", s.state, err)
+	}
+	free := uint64(st.Bavail) * uint64(st.Bsize)
+	if st.Blocks > 0 && free < minFreeBytes {
+		return fmt.Errorf("the disk of state directory %s is full (%d KiB are free, %d are needed): make room, and starts go on by themselves", s.state, free>>10, minFreeBytes>>10)
+	}
+	if st.Files > 0 && st.Ffree < minFreeInodes {
+		return fmt.Errorf("the disk of state directory %s has only %d inodes free: remove files, and starts go on by themselves", s.state, st.Ffree)
+	}
+	return nil
+}

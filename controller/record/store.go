@@ -1,0 +1,320 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/muxlet/muxlet/spec/durable"
+)
+
+const (
+	suffix         = ".json"
+	previousSuffix = ".json.prev"
+	dirRecords     = "records"
+	dirQuarantine  = "quarantine"
+	dirArchive     = "archive"
+)
+
+// Store is the records' place on disk: one file per session, named by its uid,
+// with the generation before it in a second file.
+type Store struct {
+	state string
+	// newer are the uids whose files Load found to be of a newer version.
+	newer map[string]bool
+}
+
+// NewStore keeps records below the state directory. Prepare makes the
+// directories.
+func NewStore(stateDir string) *Store { return &Store{state: stateDir, newer: map[string]bool{}} }
+
+// Prepare makes the directories with mode 0700, and removes what interrupted
+// writes have left there. Nobody else may be writing records meanwhile.
+func (s *Store) Prepare() error {
+	for _, dir := range []string{s.records(), s.quarantine(), s.archive()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make state directory: %w", err)
+		}
+		if err := sweep(dir); err != nil {
+			return fmt.Errorf("remove what an interrupted write left: %w", err)
+		}
+	}
+	return nil
+}
+
+func sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), durable.TempPrefix) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
+func (s *Store) records() string    { return filepath.Join(s.state, dirRecords) }
+func (s *Store) quarantine() string { return filepath.Join(s.state, dirQuarantine) }
+func (s *Store) archive() string    { return filepath.Join(s.state, dirArchive) }
+
+func (s *Store) path(uid string) string     { return filepath.Join(s.records(), uid+suffix) }
+func (s *Store) previous(uid string) string { return filepath.Join(s.records(), uid+previousSuffix) }
+
+// Bad is a record that cannot be used.
+type Bad struct {
+	// UID from the file's name; Name as far as the content tells it.
+	UID, Name string
+	// Err matches durable.ErrCorrupt or durable.ErrNewer.
+	Err error
+}
+
+// Loaded is what a Store holds.
+type Loaded struct {
+	// Records that are good, by name.
+	Records []Record
+	// Recovered are the uids whose current generation was damaged and whose
+	// previous one is used.
+	Recovered []string
+	// Bad ones. Damaged files were moved to the quarantine; files of a newer
+	// version were left untouched.
+	Bad []Bad
+}
+
+// Load reads all records. It comes before the first Save.
+func (s *Store) Load() (Loaded, error) {
+	uids, err := s.uids()
+	if err != nil {
+		return Loaded{}, err
+	}
+	var out Loaded
+	for _, uid := range uids {
+		if err := s.loadInto(&out, uid); err != nil {
+			return Loaded{}, err
+		}
+	}
+	sort.Slice(out.Records, func(i, j int) bool { return out.Records[i].Name < out.Records[j].Name })
+	return out, nil
+}
+
+func (s *Store) uids() ([]string, error) {
+	entries, err := os.ReadDir(s.records())
+	if err != nil {
+		return nil, fmt.Errorf("read records: %w", err)
+	}
+	seen := map[string]bool{}
+	var uids []string
+	for _, e := range entries {
+		uid, ok := strings.CutSuffix(strings.TrimSuffix(e.Name(), ".prev"), suffix)
+		if !ok || strings.HasPrefix(uid, ".") || seen[uid] {
+			continue
+		}
+		seen[uid] = true
+		uids = append(uids, uid)
+	}
+	return uids, nil
+}
+
+// loadInto reads one record: its current generation, else its previous one.
+func (s *Store) loadInto(out *Loaded, uid string) error {
+	current, err := s.Read(uid)
+	switch {
+	case err == nil:
+		out.Records = append(out.Records, current)
+		return nil
+	case errors.Is(err, durable.ErrNewer):
+		s.refuse(out, uid, s.path(uid), err)
+		return nil
+	case !errors.Is(err, durable.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	previous, perr := readRecord(s.previous(uid), uid)
+	switch {
+	case perr == nil:
+		out.Records = append(out.Records, previous)
+		out.Recovered = append(out.Recovered, uid)
+		return s.setAside(uid + suffix)
+	case errors.Is(perr, durable.ErrNewer):
+		s.refuse(out, uid, s.previous(uid), perr)
+		return nil
+	case !errors.Is(perr, durable.ErrCorrupt) && !errors.Is(perr, fs.ErrNotExist):
+		return perr
+	}
+	name := cmp.Or(looseName(s.path(uid)), looseName(s.previous(uid)))
+	out.Bad = append(out.Bad, Bad{UID: uid, Name: name, Err: fmt.Errorf("%w: %w", durable.ErrCorrupt, errors.Join(err, perr))})
+	return s.setAside(uid+suffix, uid+previousSuffix)
+}
+
+// refuse leaves the files of a record of a newer version as they are, for good.
+func (s *Store) refuse(out *Loaded, uid, path string, err error) {
+	s.newer[uid] = true
+	out.Bad = append(out.Bad, Bad{UID: uid, Name: looseName(path), Err: err})
+}
+
+// setAside moves damaged files to the quarantine, where nothing reads them.
+func (s *Store) setAside(names ...string) error {
+	for _, name := range names {
+		err := os.Rename(filepath.Join(s.records(), name), filepath.Join(s.quarantine(), name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("quarantine record: %w", err)
+		}
+	}
+	return nil
+}
+
+// looseName reads a name from content that cannot be trusted, for a message.
+func looseName(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	var loose struct {
+		Data struct {
+			Name string `json:"name"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(data, &loose) != nil {
+		return ""
+	}
+	return loose.Data.Name
+}
+
+// Read loads the current generation of one record. The error matches
+// fs.ErrNotExist, durable.ErrCorrupt or durable.ErrNewer.
+func (s *Store) Read(uid string) (Record, error) {
+	return readRecord(s.path(uid), uid)
+}
+
+func readRecord(path, uid string) (Record, error) {
+	var r Record
+	if err := durable.Read(path, Version, &r); err != nil {
+		return Record{}, err
+	}
+	if r.UID != uid {
+		return Record{}, fmt.Errorf("%w: file of %s holds %s", durable.ErrCorrupt, uid, r.UID)
+	}
+	return r, nil
+}
+
+// Save makes r the current generation, durably, and keeps the one before it. The
+// error matches durable.ErrNewer, and nothing is written, for a record that Load
+// has found in a newer version.
+func (s *Store) Save(r Record) error {
+	if s.newer[r.UID] {
+		return fmt.Errorf("save record of session %s: %w", r.Name, durable.ErrNewer)
+	}
+	if err := s.keepPrevious(r.UID); err != nil {
+		return err
+	}
+	if err := durable.Write(s.path(r.UID), Version, r); err != nil {
+		return fmt.Errorf("save record of session %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+// keepPrevious gives the current file a second name. A hard link cannot be half
+// written; durable.Write then replaces the first name only.
+func (s *Store) keepPrevious(uid string) error {
+	link := filepath.Join(s.records(), durable.TempPrefix+uid+".link")
+	err := removeIfThere(link)
+	if err == nil {
+		err = os.Link(s.path(uid), link)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.Rename(link, s.previous(uid))
+	}
+	if err == nil {
+		// After a write that failed both are names of one file already, and then a
+		// rename does nothing.
+		err = removeIfThere(link)
+	}
+	if err != nil {
+		return fmt.Errorf("keep previous record: %w", err)
+	}
+	return nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Archive moves a record out of the way. It can be found again by name.
+func (s *Store) Archive(r Record) error {
+	if err := durable.Write(filepath.Join(s.archive(), r.UID+suffix), Version, r); err != nil {
+		return fmt.Errorf("archive record of session %s: %w", r.Name, err)
+	}
+	// The older one first: a crash in between must not bring it back.
+	for _, path := range []string{s.previous(r.UID), s.path(r.UID)} {
+		if err := removeIfThere(path); err != nil {
+			return fmt.Errorf("remove record of session %s: %w", r.Name, err)
+		}
+	}
+	return durable.SyncDir(s.records())
+}
+
+// Archived finds the newest archived record of a name that was archived at or
+// after notBefore. ok is false when there is none that can be read.
+func (s *Store) Archived(name string, notBefore time.Time) (r Record, ok bool) {
+	var newest time.Time
+	s.eachArchived(func(path string, at time.Time) {
+		var found Record
+		if at.Before(notBefore) || (ok && at.Before(newest)) {
+			return
+		}
+		if durable.Read(path, Version, &found) != nil || found.Name != name {
+			return
+		}
+		r, newest, ok = found, at, true
+	})
+	return r, ok
+}
+
+// Unarchive forgets an archived record that is in use again.
+func (s *Store) Unarchive(uid string) error {
+	if err := removeIfThere(filepath.Join(s.archive(), uid+suffix)); err != nil {
+		return fmt.Errorf("remove archived record: %w", err)
+	}
+	return nil
+}
+
+// PruneArchive removes what was archived before the given time.
+func (s *Store) PruneArchive(before time.Time) error {
+	var errs []error
+	s.eachArchived(func(path string, at time.Time) {
+		if at.Before(before) {
+			errs = append(errs, os.Remove(path))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+func (s *Store) eachArchived(f func(path string, at time.Time)) {
+	entries, err := os.ReadDir(s.archive())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !strings.HasSuffix(e.Name(), suffix) || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		f(filepath.Join(s.archive(), e.Name()), info.ModTime())
+	}
+}

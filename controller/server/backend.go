@@ -1,0 +1,127 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muxlet/muxlet/spec"
+)
+
+// Backend is what the API speaks for. Every method returns at once: those that
+// change something record an intent, and a caller that wants to see its effect
+// polls Session. Errors are made by NewError; any other error is answered as
+// 500 InternalError. Methods are called concurrently, and what they return
+// belongs to the caller.
+type Backend interface {
+	// Sessions lists all sessions by name: metadata with name, uid, generation,
+	// creationTimestamp and labels, the defaulted spec, the status.
+	Sessions() []spec.Session
+	// Session is one of them. Error: NotFound.
+	Session(name string) (spec.Session, error)
+	// Events about a session, or all of them when it is empty; oldest first.
+	Events(session string) []corev1.Event
+	// Delete removes the document that declares the session from its file. It is
+	// explicit: no removal guard and no settle time apply. Errors: NotFound,
+	// Forbidden.
+	Delete(ctx context.Context, name string) error
+	// SetSuspend edits spec.suspend of the document. Errors: NotFound, Forbidden.
+	SetSuspend(ctx context.Context, name string, suspend bool) error
+	// Resume records a demand for a client. With fresh the conversation is
+	// started anew. Errors: NotFound, AlreadyRunning, Suspended, Invalid.
+	Resume(ctx context.Context, name string, fresh bool) error
+	// Restart asks for the running client to be replaced. Errors: NotFound,
+	// Suspended, Invalid.
+	Restart(ctx context.Context, name string) error
+	// Terminate asks for the client to be ended and kept down until a demand.
+	// Error: NotFound.
+	Terminate(ctx context.Context, name string) error
+	// Screen is the last lines of the session's pane. Errors: NotFound,
+	// TmuxUnavailable.
+	Screen(ctx context.Context, name string, lines int) (string, error)
+	// Prune ends the removals that are held back. Without confirm it only says
+	// which would go.
+	Prune(ctx context.Context, confirm bool) (PruneResult, error)
+	// Status of the daemon itself.
+	Status() DaemonStatus
+	// Healthy is nil while the daemon's loop turns.
+	Healthy() error
+	// Ready is nil once the daemon has read its manifests and looked at tmux.
+	Ready() error
+}
+
+// DaemonStatus is what a daemon says about itself.
+type DaemonStatus struct {
+	// Version of the daemon's binary.
+	Version string `json:"version"`
+	// PID of the daemon.
+	PID int `json:"pid"`
+	// StartedAt is when the daemon started.
+	StartedAt metav1.Time `json:"startedAt"`
+	// Instance is the UUID of the state directory.
+	Instance string `json:"instance"`
+	// Manifests are the manifest roots.
+	Manifests []string `json:"manifests"`
+	// StateDir, RuntimeDir and TmuxSocket are absolute paths.
+	StateDir   string `json:"stateDir"`
+	RuntimeDir string `json:"runtimeDir"`
+	TmuxSocket string `json:"tmuxSocket"`
+	// Tmux is what the last look at the tmux server gave.
+	Tmux ObservedStatus `json:"tmux"`
+	// Problems of the manifests, one line each, starting with file:line:column.
+	Problems []string `json:"problems,omitempty"`
+	// Held are the removals that are held back.
+	Held []HeldRemoval `json:"held,omitempty"`
+	// Unclaimed are panes of this instance that no session claims.
+	Unclaimed []UnclaimedPane `json:"unclaimed,omitempty"`
+}
+
+// StateUnknown is the ObservedStatus.State of a tmux server that could not be
+// asked.
+const StateUnknown = "Unknown"
+
+// ObservedStatus is what a look at the tmux server gave.
+type ObservedStatus struct {
+	// State is Running, None or Unknown.
+	State string `json:"state"`
+	// Reason and Message say why it is Unknown; empty otherwise.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// At is when tmux last answered in full.
+	At metav1.Time `json:"at,omitempty"`
+	// ServerPID and ServerVersion of the tmux server, when there is one.
+	ServerPID     int    `json:"serverPID,omitempty"`
+	ServerVersion string `json:"serverVersion,omitempty"`
+}
+
+// HeldRemoval is a session whose document is gone and that goes on all the same.
+type HeldRemoval struct {
+	// Name of the session.
+	Name string `json:"name"`
+	// Message says why the removal is held.
+	Message string `json:"message"`
+}
+
+// UnclaimedPane is a pane that carries this instance's labels without a session.
+type UnclaimedPane struct {
+	// Pane and TmuxSession are tmux's own: the pane's id and the session's name.
+	Pane        string `json:"pane"`
+	TmuxSession string `json:"tmuxSession"`
+	// Name and UID are the session's, as the labels have them.
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+	// PID of the pane's process.
+	PID int `json:"pid"`
+}
+
+// PruneResult is what a prune did, or would do.
+type PruneResult struct {
+	// Removed are the sessions whose removal goes ahead now.
+	Removed []HeldRemoval `json:"removed,omitempty"`
+	// WouldRemove are the sessions whose removal would go ahead with confirm.
+	WouldRemove []HeldRemoval `json:"wouldRemove,omitempty"`
+}

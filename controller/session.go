@@ -1,0 +1,99 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// session is what the loop holds of one key. Its fields are written by the one
+// worker that has the key, under the controller's lock; others read them under
+// that lock.
+type session struct {
+	name string
+	// rec is the record as it is on disk, and stored its encoding; rec.UID is empty
+	// before there is one.
+	rec    record.Record
+	stored []byte
+	status spec.SessionStatus
+	// created is when the session was first seen by this daemon, for one without a
+	// record.
+	created time.Time
+	// notBefore is the oldest observation that will do; dueAt is when a timed look
+	// was asked for.
+	notBefore, dueAt, lastAct time.Time
+	// wanted counts the changes of what the manifests want; judged is the count
+	// that the published status rests on.
+	wanted, judged int
+	// seen is true once a decision rested on a known observation.
+	seen bool
+	// requests of people that were not applied yet.
+	requests []request
+	// watched are the processes whose death gives a hint.
+	watched map[observe.Process]bool
+	// screen is the last lines of the dead pane, for the death of screenOf.
+	screen   []string
+	screenOf time.Time
+	// ensureFailure is why the workspace could not be made at the last start.
+	ensureFailure plan.Verdict
+	// unmade is why no record could be made.
+	unmade plan.Verdict
+	// rule and reason of the last decision that was logged.
+	logged plan.Verdict
+}
+
+// request of a person, and where its answer goes.
+type request struct {
+	kind   plan.Request
+	answer chan plan.Refusal
+}
+
+func newSession(name string) *session {
+	return &session{name: name, watched: map[observe.Process]bool{}}
+}
+
+// hold makes r the record as it is on disk.
+func (s *session) hold(r record.Record) {
+	s.rec, s.stored = r, encode(r)
+}
+
+// changed says whether r differs from what is on disk.
+func (s *session) changed(r record.Record) bool { return !bytes.Equal(s.stored, encode(r)) }
+
+func encode(r record.Record) []byte {
+	data, err := json.Marshal(r)
+	if err != nil {
+		// A record holds nothing that JSON cannot say; if it ever does, it differs
+		// from whatever is on disk, and saving it tells the error.
+		return nil
+	}
+	return data
+}
+
+// sessionObject is the session as a document, from its record.
+func sessionObject(r record.Record) *spec.Session {
+	o := &spec.Session{
+		TypeMeta: metav1.TypeMeta{APIVersion: spec.GroupVersion.String(), Kind: spec.KindSession},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: r.Name, Namespace: spec.Namespace, UID: types.UID(r.UID), Generation: r.Generation, Labels: r.Labels,
+		},
+	}
+	if !r.CreatedAt.IsZero() {
+		o.CreationTimestamp = metav1.NewTime(r.CreatedAt)
+	}
+	if r.Spec != nil {
+		o.Spec = *r.Spec.DeepCopy()
+	}
+	return o
+}

@@ -1,0 +1,422 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/durable"
+)
+
+// Versions of the formats of the files server.json and instance.
+const (
+	serverVersion   = 1
+	instanceVersion = 1
+)
+
+// The server's own back-off starts at 0 and is capped; a repair is not repeated
+// faster than once a second.
+const (
+	serverBackOffStep = 500 * time.Millisecond
+	serverBackOffMax  = 5 * time.Second
+	unknownPoll       = time.Second
+)
+
+// serverState is what is remembered of our tmux server. recorded is on disk too.
+type serverState struct {
+	recorded *observe.Server
+	// wanted is true once a session waits for a server.
+	wanted bool
+	// scanned is true once the process table was searched for marked clients.
+	scanned    bool
+	failures   int
+	nextTry    time.Time
+	failure    string
+	lastRepair time.Time
+	lastState  observe.ServerState
+	lastKnown  observe.ServerState
+	looked     bool
+}
+
+func (c *Controller) serverPath() string   { return filepath.Join(c.StateDir, "server.json") }
+func (c *Controller) instancePath() string { return filepath.Join(c.StateDir, "instance") }
+
+// loadInstance reads the instance and the recorded server. A missing or damaged
+// instance is not made anew here: tmux is asked for it first.
+func (c *Controller) loadInstance() error {
+	var instance string
+	switch err := durable.Read(c.instancePath(), instanceVersion, &instance); {
+	case err == nil:
+		c.setInstance(instance)
+	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, durable.ErrCorrupt):
+		c.Log.Error(err, "Instance file was damaged, asking tmux for it")
+	default:
+		return fmt.Errorf("read instance: %w", err)
+	}
+	var recorded observe.Server
+	switch err := durable.Read(c.serverPath(), serverVersion, &recorded); {
+	case err == nil:
+		c.mu.Lock()
+		c.server.recorded = &recorded
+		c.mu.Unlock()
+		c.watchServer(recorded)
+	case errors.Is(err, fs.ErrNotExist):
+	default:
+		c.Log.Error(err, "Record of the tmux server could not be used")
+	}
+	return nil
+}
+
+func (c *Controller) setInstance(instance string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.instance = instance
+	c.actuator = c.NewActuator(instance)
+}
+
+// look returns a snapshot that began at notBefore or later.
+func (c *Controller) look(ctx context.Context, notBefore time.Time) *snapshot {
+	return c.eyes.at(ctx, notBefore, c.judge)
+}
+
+// judge says what an answer proves, by what is recorded of the server.
+func (c *Controller) judge(a observe.Answer) snapshot {
+	c.mu.Lock()
+	recorded, instance := c.server.recorded, c.instance
+	c.mu.Unlock()
+	state := observe.Gone
+	if recorded != nil {
+		state = c.Processes.State(recorded.Process)
+	}
+	view := observe.JudgeServer(a, recorded, state, instance)
+	if view.State == observe.ServerRunning && instance != "" && (view.New || recorded.StartTime == 0) {
+		if err := c.recordServer(view.Listing.Server); err != nil {
+			view = observe.ServerView{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
+		}
+	}
+	return c.arrange(view, instance)
+}
+
+// recordServer makes s the server whose listings count.
+func (c *Controller) recordServer(s observe.Server) error {
+	if err := durable.Write(c.serverPath(), serverVersion, s); err != nil {
+		return fmt.Errorf("record tmux server: %w", err)
+	}
+	c.mu.Lock()
+	before := c.server.recorded
+	c.server.recorded = &s
+	c.mu.Unlock()
+	if before != nil && before.Process != s.Process {
+		c.eyes.forget(before.Process)
+	}
+	c.watchServer(s)
+	c.Log.Info("Recorded tmux server", "serverPID", s.Process.PID, "version", s.Version, "socket", s.Socket)
+	return nil
+}
+
+// watchServer asks for a hint when the server ends.
+func (c *Controller) watchServer(s observe.Server) {
+	if err := c.Deaths.Watch(s.Process, serverKey); err != nil {
+		c.Log.V(1).Info("Tmux server is not watched, its death is found at resync", "serverPID", s.Process.PID, "err", err.Error())
+	}
+}
+
+// arrange sorts the panes of a view, and compares them with the view before:
+// when most sessions died in between, the snapshot needs to be confirmed.
+func (c *Controller) arrange(view observe.ServerView, instance string) snapshot {
+	s := snapshot{view: view, panes: map[string][]observe.Pane{}, holders: map[string]string{}, own: map[string]string{}, confirmation: plan.Confirmed}
+	before, _, _ := c.eyes.latest()
+	if view.State == observe.ServerUnknown {
+		if before != nil {
+			s.live = before.live
+		}
+		return s
+	}
+	s.live = map[string]bool{}
+	for name, id := range view.Listing.Sessions {
+		s.holders[name] = id
+	}
+	for _, p := range view.Listing.Panes {
+		if p.SessionLabel != "" {
+			s.own[p.SessionLabel] = p.SessionID
+		}
+		if instance == "" || p.Labels.Instance != instance || p.Labels.UID == "" || p.Labels.Role != observe.RoleClient {
+			continue
+		}
+		s.panes[p.Labels.UID] = append(s.panes[p.Labels.UID], p)
+		if p.State == observe.Present {
+			s.live[p.Labels.UID] = true
+		}
+	}
+	if before != nil && c.massDeath(before.live, s.live) {
+		s.confirmation = plan.Unconfirmed
+	}
+	return s
+}
+
+func (c *Controller) massDeath(before, after map[string]bool) bool {
+	lost := 0
+	for uid := range before {
+		if !after[uid] {
+			lost++
+		}
+	}
+	return lost > 0 && lost >= c.MassDeathMin && lost*100 >= c.MassDeathPercent*len(before)
+}
+
+// reconcileServer looks at the tmux server, repairs it, and starts one when it
+// is proven that there is none and a session waits for it.
+func (c *Controller) reconcileServer(ctx context.Context) {
+	c.restoreState()
+	snap := c.look(ctx, c.now())
+	if !c.prepare(ctx, snap) {
+		c.queue.AddAfter(serverKey, unknownPoll)
+		c.spread(snap)
+		return
+	}
+	switch snap.view.State {
+	case observe.ServerUnknown:
+		c.repairServer(ctx, snap)
+		c.queue.AddAfter(serverKey, unknownPoll)
+	case observe.ServerNone:
+		if c.claimUnrecorded(ctx) {
+			c.queue.AddAfter(serverKey, unknownPoll/4)
+			break
+		}
+		if after := c.startServer(ctx); after > 0 {
+			c.queue.AddAfter(serverKey, after)
+		}
+	case observe.ServerRunning:
+		c.mu.Lock()
+		c.server.failures, c.server.failure, c.server.wanted = 0, "", false
+		c.mu.Unlock()
+	}
+	c.spread(snap)
+	c.tellFirstLook()
+}
+
+// spread passes the snapshot on to every session when its meaning has changed,
+// or when everything is due to be looked at.
+func (c *Controller) spread(snap *snapshot) {
+	c.mu.Lock()
+	changed := !c.server.looked || c.server.lastState != snap.view.State
+	// A dying server can be Unknown for a moment.
+	lost := c.server.lastKnown == observe.ServerRunning && snap.view.State == observe.ServerNone
+	c.server.lastState, c.server.looked = snap.view.State, true
+	if snap.view.State != observe.ServerUnknown {
+		c.server.lastKnown = snap.view.State
+	}
+	due := c.resyncDue
+	c.resyncDue = false
+	c.mu.Unlock()
+	if lost {
+		c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonServerLost, Message: "The tmux server is gone with every pane in it"})
+	}
+	if changed || due {
+		c.enqueueAll(snap.began)
+	}
+}
+
+// prepare makes sure that the instance is known and that the process table was
+// searched for clients. Nothing may be started before.
+func (c *Controller) prepare(ctx context.Context, snap *snapshot) (ready bool) {
+	c.mu.Lock()
+	instance, scanned := c.instance, c.server.scanned
+	c.mu.Unlock()
+	if instance == "" {
+		c.resolveInstance(ctx, snap)
+		return false
+	}
+	if scanned {
+		return true
+	}
+	if err := c.eyes.scan(instance); err != nil {
+		c.Log.Error(err, "Process table could not be searched for clients")
+		return false
+	}
+	c.mu.Lock()
+	c.server.scanned = true
+	c.mu.Unlock()
+	return true
+}
+
+// resolveInstance finds out who we are when the state directory does not tell:
+// from the live server, from the clients of our socket, and only then anew.
+func (c *Controller) resolveInstance(ctx context.Context, snap *snapshot) {
+	instance := ""
+	switch snap.view.State {
+	case observe.ServerUnknown:
+		c.repairServer(ctx, snap)
+		return
+	case observe.ServerNone:
+		if c.claimUnrecorded(ctx) {
+			return
+		}
+	case observe.ServerRunning:
+		instance = snap.view.Listing.Server.Instance
+	}
+	if instance == "" {
+		marked, err := c.Processes.Scan("")
+		if err != nil {
+			c.Log.Error(err, "Process table could not be searched for clients")
+			return
+		}
+		instance = instanceOn(c.Socket, marked)
+	}
+	from := "the tmux server or its clients"
+	if instance == "" {
+		instance, from = c.NewID(), "nowhere: made anew"
+	}
+	if err := durable.Write(c.instancePath(), instanceVersion, instance); err != nil {
+		c.Log.Error(err, "Instance could not be written")
+		return
+	}
+	c.Log.Info("Resolved instance", "instance", instance, "from", from)
+	c.setInstance(instance)
+	c.queue.Add(serverKey)
+}
+
+// instanceOn is the instance of the clients that were started on a socket.
+func instanceOn(socket string, marked []observe.MarkedProcess) string {
+	for _, m := range marked {
+		if m.Socket == socket {
+			return m.Instance
+		}
+	}
+	return ""
+}
+
+// claimUnrecorded finds a tmux server on our socket of which nothing is recorded
+// and which cannot be reached: state and socket were both lost. It becomes the
+// recorded one, so that none is started beside it.
+func (c *Controller) claimUnrecorded(ctx context.Context) bool {
+	c.mu.Lock()
+	recorded, actuator := c.server.recorded, c.actuator
+	c.mu.Unlock()
+	if recorded != nil && c.Processes.State(recorded.Process) != observe.Gone {
+		return false
+	}
+	found, err := c.Processes.FindServers(c.Socket)
+	if err != nil {
+		c.Log.Error(err, "Process table could not be searched for tmux servers")
+		return true
+	}
+	if len(found) == 0 {
+		return false
+	}
+	s := observe.Server{Process: found[0], Socket: c.Socket}
+	c.mu.Lock()
+	c.server.recorded = &s
+	if actuator == nil {
+		actuator = c.NewActuator("")
+	}
+	c.mu.Unlock()
+	c.Log.Info("Found a tmux server on our socket in the process table", "serverPID", s.Process.PID)
+	c.restoreSocket(ctx, actuator, s)
+	return true
+}
+
+// repairServer asks the recorded server to make its socket anew.
+func (c *Controller) repairServer(ctx context.Context, snap *snapshot) {
+	if snap.view.Repair != observe.RepairSocket {
+		return
+	}
+	c.mu.Lock()
+	recorded, actuator, last := c.server.recorded, c.actuator, c.server.lastRepair
+	if actuator == nil {
+		actuator = c.NewActuator("")
+	}
+	c.mu.Unlock()
+	if recorded == nil || c.now().Sub(last) < unknownPoll {
+		return
+	}
+	c.restoreSocket(ctx, actuator, *recorded)
+	c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonSocketRestored, Message: snap.view.Message})
+}
+
+func (c *Controller) restoreSocket(ctx context.Context, actuator actuate.Actuator, s observe.Server) {
+	c.mu.Lock()
+	c.server.lastRepair = c.now()
+	c.mu.Unlock()
+	if err := c.PrepareRuntime(); err != nil {
+		c.Log.Error(err, "Runtime directory could not be made")
+		return
+	}
+	out := actuator.Do(ctx, actuate.Action{Kind: actuate.ActionRestoreSocket, Server: s})
+	c.Log.Info("Asked tmux server to restore its socket", "serverPID", s.Process.PID, "result", out.Result, "message", out.Message)
+	c.queue.AddAfter(serverKey, 50*time.Millisecond)
+}
+
+// startServer starts a tmux server, with a back-off of its own. It returns when
+// to look again; 0 for no sooner than usual.
+func (c *Controller) startServer(ctx context.Context) time.Duration {
+	c.mu.Lock()
+	wanted, left, actuator := c.server.wanted, c.server.nextTry.Sub(c.now()), c.actuator
+	c.mu.Unlock()
+	if !wanted {
+		return 0
+	}
+	if left > 0 && left <= serverBackOffMax {
+		return left
+	}
+	out := actuate.Outcome{Result: actuate.ResultFailed}
+	if err := c.PrepareRuntime(); err != nil {
+		out.Message = err.Error()
+	} else {
+		out = actuator.Do(ctx, actuate.Action{Kind: actuate.ActionStartServer})
+	}
+	if out.Result == actuate.ResultDone {
+		c.tell("", "", plan.Event{Type: plan.Normal, Reason: spec.ReasonServerStarted, Message: "Started a tmux server on " + c.Socket})
+		return time.Millisecond
+	}
+	if ctx.Err() != nil {
+		// Broken off by our own end: that says nothing about tmux.
+		return 0
+	}
+	c.mu.Lock()
+	after := min(serverBackOffStep<<min(c.server.failures, 8), serverBackOffMax)
+	c.server.failures++
+	c.server.nextTry = c.now().Add(after)
+	c.server.failure = "no tmux server could be started: " + out.Message
+	message := c.server.failure
+	c.mu.Unlock()
+	c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonTmuxServerFailed, Message: message})
+	c.enqueueAll(c.now())
+	return after
+}
+
+// wantServer asks for a tmux server on behalf of a session.
+func (c *Controller) wantServer() {
+	c.mu.Lock()
+	already := c.server.wanted
+	c.server.wanted = true
+	c.mu.Unlock()
+	if !already {
+		c.queue.Add(serverKey)
+	}
+}
+
+// ServerBinary returns a function that names the running server's own binary, so
+// that client and server speak the same protocol even after tmux was upgraded.
+func (c *Controller) ServerBinary(executable func(observe.Process) string) func() string {
+	return func() string {
+		c.mu.Lock()
+		recorded := c.server.recorded
+		c.mu.Unlock()
+		if recorded == nil {
+			return ""
+		}
+		return executable(recorded.Process)
+	}
+}
