@@ -93,10 +93,15 @@ func (c *Controller) ask(ctx context.Context, name string, kind plan.Request) er
 	}
 }
 
+// refusedGone is the refusal of a session that has been removed meanwhile.
+const refusedGone = "Gone"
+
 func refused(name string, r plan.Refusal) error {
 	switch r.Reason {
 	case "":
 		return nil
+	case refusedGone:
+		return server.NewNotFound(name)
 	case plan.RefusedSuspended:
 		return server.NewError(server.ReasonSuspended, name, r.Message+": `muxlet resume "+name+"` ends that")
 	case plan.RefusedRunning:
@@ -345,11 +350,12 @@ func (c *Controller) held() []server.HeldRemoval {
 func (c *Controller) Status() server.DaemonStatus {
 	held := c.held()
 	snap, lastKnown, _ := c.eyes.latest()
+	socket := c.socket()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := server.DaemonStatus{
 		Version: c.Version, PID: os.Getpid(), StartedAt: metav1.NewTime(c.startedAt), Instance: c.instance,
-		Manifests: c.Manifests, StateDir: c.StateDir, RuntimeDir: c.RuntimeDir, TmuxSocket: c.Socket,
+		Manifests: c.Manifests, StateDir: c.StateDir, RuntimeDir: c.RuntimeDir, TmuxSocket: socket,
 		Tmux: server.ObservedStatus{State: server.StateUnknown, Reason: spec.ReasonNotYetObserved, Message: "tmux was not asked yet", At: metav1.NewTime(lastKnown)},
 		Held: held,
 	}

@@ -22,7 +22,7 @@ import (
 // nothing.
 func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w wish, instance string) plan.Input {
 	in := plan.Input{
-		Now: c.now(), Desired: w.Desired, Record: w.remembered(s.rec, c.now()), Policy: c.Policy, FirstLook: !s.seen,
+		Now: c.now(), Desired: w.Desired, Record: w.remembered(s.rec, c.now()), Policy: c.Policy, FirstLook: !s.seen && !w.early,
 		Seen: c.see(s, snap, instance),
 	}
 	sp := s.rec.Spec

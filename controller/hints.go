@@ -16,7 +16,7 @@ import (
 // little later.
 func (c *Controller) watchFiles(ctx context.Context) {
 	w, err := fsnotify.NewWatcher()
-	for _, dir := range []string{filepath.Join(c.StateDir, "receipts"), filepath.Dir(c.Socket)} {
+	for _, dir := range []string{filepath.Join(c.StateDir, "receipts"), filepath.Dir(c.socket())} {
 		if err == nil {
 			err = w.Add(dir)
 		}
@@ -39,7 +39,7 @@ func (c *Controller) watchFiles(ctx context.Context) {
 }
 
 func (c *Controller) hint(e fsnotify.Event) {
-	if e.Name == c.Socket {
+	if e.Name == c.socket() {
 		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) || e.Has(fsnotify.Create) {
 			c.queue.Add(serverKey)
 		}

@@ -187,10 +187,18 @@ func (c *Controller) tellProblems(before, now []spec.Problem) {
 	}
 }
 
+// readPatience is how long a start waits for the first reading of the manifests.
+// A directory on a dead mount must not keep every session down: then the last
+// good specs are in force.
+const readPatience = 10 * time.Second
+
 // wish is what the manifests say about a session.
 type wish struct {
 	plan.Desired
 	source spec.SourceStatus
+	// early is true while the manifests were not read yet: nothing is started that
+	// a document may forbid by now.
+	early bool
 	// presence of its document.
 	presence manifest.Presence
 	// problem is why the present document is not in use.
@@ -222,8 +230,12 @@ func (c *Controller) wishOf(s *session) wish {
 	w := wish{source: spec.SourceStatus{File: s.rec.File}, count: s.wanted}
 	if !c.read || !ok {
 		w.Held = s.rec.Held
-		if !s.rec.RemovedAt.IsZero() {
+		w.early = !c.read && c.now().Sub(c.startedAt) < readPatience
+		switch {
+		case !s.rec.RemovedAt.IsZero():
 			w.Refusal = plan.Verdict{Reason: spec.ReasonRemoved, Message: "its removal is under way"}
+		case w.early:
+			w.Refusal = plan.Verdict{Reason: spec.ReasonStarting, Message: "the manifests were not read yet"}
 		}
 		return w
 	}

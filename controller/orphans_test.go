@@ -160,3 +160,34 @@ func TestClientsThatOutliveServerAndStateAreFoundByTheirMarks(t *testing.T) {
 	assert.Equal(t, instance, e.Controller().Status().Instance)
 	assert.EqualValues(t, 2, s.Status.Client.Incarnation, "no number is used again")
 }
+
+// Two clients of one session: the one that the record knows stays.
+func TestASecondClientOfASessionIsEnded(t *testing.T) {
+	t.Parallel()
+	e := envtest.Start(t, envtest.Config{})
+	e.Run("a")
+	client := e.Client("a")
+	e.Drop()
+	twin := e.Twin("a")
+	e.Boot()
+	e.WaitGone(twin.Process)
+	e.WaitFor("a", envtest.Incarnation(1))
+	assert.Equal(t, client.Process, e.Client("a").Process)
+	assert.NotEmpty(t, e.Events("a", spec.ReasonDuplicateClient))
+}
+
+// Two clients of which the record knows none: the one in the session's pane is
+// the session's.
+func TestOfTwoUnknownClientsTheOneInThePaneStays(t *testing.T) {
+	t.Parallel()
+	e := envtest.Start(t, envtest.Config{})
+	e.Run("a")
+	client := e.Client("a")
+	e.Drop()
+	twin := e.Twin("a")
+	e.DropState()
+	e.Boot()
+	e.WaitGone(twin.Process)
+	e.WaitFor("a", envtest.Incarnation(1))
+	assert.Equal(t, client.Process, e.Client("a").Process)
+}

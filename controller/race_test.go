@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/ptr"
 
+	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/envtest"
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
@@ -188,6 +189,33 @@ func TestALauncherOfAnAttemptThatWasGivenUpExecutesNothing(t *testing.T) {
 	for _, start := range e.Starts("a") {
 		assert.NotEqual(t, late.Attempt, start.Attempt)
 	}
+}
+
+// obstinateShell leaves the launcher behind as well, and cannot be ended politely.
+const obstinateShell = `#!/bin/sh
+trap "" TERM
+shift 3
+setsid "$@" </dev/null >/dev/null 2>&1 &
+exec sleep 1000
+`
+
+// R2: the fence is closed from the moment in which an attempt is given up, and not
+// only once another one has taken its place.
+func TestALauncherFindsTheFenceClosedWhileItsPaneIsStillBeingEnded(t *testing.T) {
+	t.Parallel()
+	e := envtest.Start(t, envtest.Config{Shell: scriptedShell(t, obstinateShell)})
+	gate := e.Hold(envtest.AtEntry, "a")
+	s := e.Fake("a", envtest.Script{})
+	s.Spec.Client.ShellMode = spec.ShellLogin
+	s.Spec.StartupTimeoutSeconds = ptr.To[int32](1)
+	s.Spec.TerminationGracePeriodSeconds = ptr.To[int32](3600)
+	e.Apply(s)
+	late := gate.WaitParked()
+	e.Eventually("its pane is being ended", func() bool { return len(e.Actions(actuate.ActionSignal)) > 0 })
+	gate.Pass(late)
+	e.WaitGone(late.Process)
+	assert.Equal(t, late.Attempt, e.Record("a").Attempt.ID, "the attempt is still pending")
+	assert.Empty(t, e.Starts("a"))
 }
 
 // R2: a launcher that has read its order before the fence was closed is waited

@@ -46,6 +46,9 @@ func (c *Controller) reconcileSession(ctx context.Context, name string) {
 	}
 	c.applyRequests(s)
 	snap := c.look(ctx, c.freshness(s))
+	if snap.view.State == observe.ServerUnknown {
+		c.noteUnknown()
+	}
 	w := c.wishOf(s)
 	if s.rec.UID == "" {
 		if instance == "" || !c.makeRecord(s, snap, w) {
@@ -203,6 +206,11 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	}
 	c.mu.Lock()
 	delete(c.sessions, s.name)
+	// Who asked for something meanwhile learns that there is nothing to ask of.
+	for _, r := range s.requests {
+		r.answer <- plan.Refusal{Reason: refusedGone}
+	}
+	s.requests = nil
 	delete(c.desired.Sessions, s.name)
 	c.mu.Unlock()
 	for process := range s.watched {
@@ -228,7 +236,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	})
 	s.status, s.judged = st, w.count
 	c.lastPass = in.Now
-	if p.Looked && in.Seen.Sight == plan.SightKnown && !s.seen {
+	if p.Looked && in.Seen.Sight == plan.SightKnown && !s.seen && !w.early {
 		s.seen = true
 		c.first.done(s.name, p)
 	}
@@ -238,6 +246,9 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	c.tellFirstLook()
 	if p.Verdict.Reason == spec.ReasonServerStarting {
 		c.wantServer()
+	}
+	if w.early && p.RequeueAfter == 0 {
+		c.enqueueAfter(s.name, readPatience)
 	}
 	if p.RequeueAfter > 0 {
 		c.enqueueAfter(s.name, p.RequeueAfter)

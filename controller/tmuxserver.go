@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -43,6 +44,8 @@ type serverState struct {
 	nextTry    time.Time
 	failure    string
 	lastRepair time.Time
+	// repairTold is the trouble of which an event told, until the server answers.
+	repairTold string
 	lastState  observe.ServerState
 	lastKnown  observe.ServerState
 	looked     bool
@@ -200,10 +203,24 @@ func (c *Controller) reconcileServer(ctx context.Context) {
 	case observe.ServerRunning:
 		c.mu.Lock()
 		c.server.failures, c.server.failure, c.server.wanted = 0, "", false
+		c.server.repairTold = ""
 		c.mu.Unlock()
 	}
 	c.spread(snap)
 	c.tellFirstLook()
+}
+
+// noteUnknown asks for another look at everything soon, when a session's own look
+// went wrong although the server's last one did not: the hint that the session
+// had is used up.
+func (c *Controller) noteUnknown() {
+	c.mu.Lock()
+	known := c.server.looked && c.server.lastState != observe.ServerUnknown
+	c.resyncDue = c.resyncDue || known
+	c.mu.Unlock()
+	if known {
+		c.queue.AddAfter(serverKey, unknownPoll/4)
+	}
 }
 
 // spread passes the snapshot on to every session when its meaning has changed,
@@ -272,7 +289,7 @@ func (c *Controller) resolveInstance(ctx context.Context, snap *snapshot) {
 			c.Log.Error(err, "Process table could not be searched for clients")
 			return
 		}
-		instance = instanceOn(c.Socket, marked)
+		instance = instanceOn(c.socket(), marked)
 	}
 	from := "the tmux server or its clients"
 	if instance == "" {
@@ -307,7 +324,7 @@ func (c *Controller) claimUnrecorded(ctx context.Context) bool {
 	if recorded != nil && c.Processes.State(recorded.Process) != observe.Gone {
 		return false
 	}
-	found, err := c.Processes.FindServers(c.Socket)
+	found, err := c.Processes.FindServers(c.socket())
 	if err != nil {
 		c.Log.Error(err, "Process table could not be searched for tmux servers")
 		return true
@@ -315,7 +332,7 @@ func (c *Controller) claimUnrecorded(ctx context.Context) bool {
 	if len(found) == 0 {
 		return false
 	}
-	s := observe.Server{Process: found[0], Socket: c.Socket}
+	s := observe.Server{Process: found[0], Socket: c.socket()}
 	c.mu.Lock()
 	c.server.recorded = &s
 	if actuator == nil {
@@ -342,15 +359,30 @@ func (c *Controller) repairServer(ctx context.Context, snap *snapshot) {
 		return
 	}
 	c.restoreSocket(ctx, actuator, *recorded)
-	c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonSocketRestored, Message: snap.view.Message})
+	if c.firstRepair(snap.view.Message) {
+		c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonSocketRestored, Message: snap.view.Message})
+	}
+}
+
+// firstRepair says whether the trouble is a new one: what lasts is told once.
+func (c *Controller) firstRepair(trouble string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := c.server.repairTold != trouble
+	c.server.repairTold = trouble
+	return first
 }
 
 func (c *Controller) restoreSocket(ctx context.Context, actuator actuate.Actuator, s observe.Server) {
 	c.mu.Lock()
 	c.server.lastRepair = c.now()
 	c.mu.Unlock()
-	if err := c.PrepareRuntime(); err != nil {
-		c.Log.Error(err, "Runtime directory could not be made")
+	err := c.PrepareRuntime()
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(s.Socket), 0o700)
+	}
+	if err != nil {
+		c.Log.Error(err, "Directory of the socket could not be made")
 		return
 	}
 	out := actuator.Do(ctx, actuate.Action{Kind: actuate.ActionRestoreSocket, Server: s})
@@ -377,7 +409,7 @@ func (c *Controller) startServer(ctx context.Context) time.Duration {
 		out = actuator.Do(ctx, actuate.Action{Kind: actuate.ActionStartServer})
 	}
 	if out.Result == actuate.ResultDone {
-		c.tell("", "", plan.Event{Type: plan.Normal, Reason: spec.ReasonServerStarted, Message: "Started a tmux server on " + c.Socket})
+		c.tell("", "", plan.Event{Type: plan.Normal, Reason: spec.ReasonServerStarted, Message: "Started a tmux server on " + c.socket()})
 		return time.Millisecond
 	}
 	if ctx.Err() != nil {
@@ -405,6 +437,26 @@ func (c *Controller) wantServer() {
 	if !already {
 		c.queue.Add(serverKey)
 	}
+}
+
+// RecordedSocket is the path on which the recorded server was started, as long as
+// that server may live, though the settings say another one by now; else empty.
+func (c *Controller) RecordedSocket() string {
+	c.mu.Lock()
+	recorded := c.server.recorded
+	c.mu.Unlock()
+	if recorded == nil || c.Processes.State(recorded.Process) == observe.Gone {
+		return ""
+	}
+	return recorded.Socket
+}
+
+// socket is the path on which our server is asked now.
+func (c *Controller) socket() string {
+	if path := c.RecordedSocket(); path != "" {
+		return path
+	}
+	return c.Socket
 }
 
 // ServerBinary returns a function that names the running server's own binary, so

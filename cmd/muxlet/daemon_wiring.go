@@ -76,7 +76,7 @@ func (g *globals) newController(s *config.Effective, recorder *status.Recorder, 
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder,
 	})
-	conn.BinaryOf = c.ServerBinary(process.Executable)
+	conn.BinaryOf, conn.SocketOf = c.ServerBinary(process.Executable), c.RecordedSocket
 	return c, func() { _ = deaths.Close() }, wire.prepareRuntime()
 }
 

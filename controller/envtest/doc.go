@@ -22,6 +22,7 @@ const (
 	roleLaunch = "launch"
 	roleClient = "fake-client"
 	roleChild  = "fake-child"
+	roleTwin   = "fake-twin"
 )
 
 // Main is what TestMain of a package calls that uses this one: the test binary is
@@ -35,6 +36,8 @@ func Main(m *testing.M) {
 			os.Exit(clientMain(os.Args[2:]))
 		case roleChild:
 			os.Exit(childMain(os.Args[2:]))
+		case roleTwin:
+			os.Exit(twinMain(os.Args[2:]))
 		}
 	}
 	waitTogether()

@@ -128,6 +128,42 @@ func (s Script) play(dir string) error {
 	return nil
 }
 
+// twinMain becomes a fake client that its mark proves to be one of a session,
+// although nobody has started it: DIR SESSION MARK, where the mark lacks the
+// process.
+func twinMain(args []string) int {
+	mark, err := observe.ParseMark(args[2] + "/1/1")
+	if err == nil {
+		mark.Process, err = identity()
+	}
+	if err == nil {
+		env := append(os.Environ(), observe.EnvSession+"="+args[1], observe.EnvClient+"="+mark.String())
+		err = syscall.Exec("/proc/self/exe", []string{os.Args[0], roleClient, args[0], "{}"}, env)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 3
+}
+
+// Twin starts a second client of a running session, in a tmux session of the
+// person's, and returns what it wrote about itself.
+func (e *Env) Twin(session string) Entry {
+	e.Helper()
+	pane := e.Panes(session)[0]
+	attempt := "00000000-0000-0000-0000-000000000000"
+	mark := strings.Join([]string{pane.Labels.Instance, pane.Labels.UID, fmt.Sprint(pane.Labels.Incarnation), attempt}, "/")
+	e.Tmux("new-session", "-d", "-s", "twin", "--", e.self, roleTwin, e.Dir, session, mark)
+	var twin Entry
+	e.Eventually("the twin runs", func() bool {
+		for _, start := range e.Clients(session) {
+			if start.Attempt == attempt {
+				twin = start
+			}
+		}
+		return twin.Attempt == attempt
+	})
+	return twin
+}
+
 // waitForEver waits in a way that the runtime does not take for a deadlock.
 func waitForEver() {
 	for range time.Tick(time.Hour) {

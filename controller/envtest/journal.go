@@ -52,11 +52,11 @@ func journalPath(dir string) string { return filepath.Join(dir, "journal") }
 // write appends the entry, completed by who writes it and when. One write(2) at
 // the end of a file is not torn by others.
 func (e Entry) write(dir string) error {
-	ticks, err := process.Ticks(os.Getpid())
-	if err != nil {
-		return fmt.Errorf("identify oneself: %w", err)
+	var err error
+	if e.Process, err = identity(); err != nil {
+		return err
 	}
-	e.Process, e.At = observe.Process{PID: os.Getpid(), Ticks: ticks}, time.Now()
+	e.At = time.Now()
 	line, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encode journal entry: %w", err)
@@ -70,6 +70,15 @@ func (e Entry) write(dir string) error {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	return nil
+}
+
+// identity is that of the process itself.
+func identity() (observe.Process, error) {
+	ticks, err := process.Ticks(os.Getpid())
+	if err != nil {
+		return observe.Process{}, fmt.Errorf("identify oneself: %w", err)
+	}
+	return observe.Process{PID: os.Getpid(), Ticks: ticks}, nil
 }
 
 // Journal is everything that launchers and clients wrote down, in order.

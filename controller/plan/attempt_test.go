@@ -95,6 +95,7 @@ func TestAnAttemptIsNotYetExecuted(t *testing.T) {
 		{"while its mark is not seen", starting(receipt(observe.StageExec, time.Second-1)), waits(spec.ReasonStarting, pollStatus)},
 		{"while nothing is known of its process", starting(receipt(observe.StageExec, time.Hour), ofSeen(func(s *Seen) { s.ReceiptProcess = observe.LivenessUnknown })), waits(spec.ReasonProcessUnknown, pollSlow)},
 		{"while its receipt cannot be read", starting(ofSeen(func(s *Seen) { s.ReceiptState = ReceiptUnknown })), waits(spec.ReasonStarting, pollSlow)},
+		{"while its receipt cannot be read, whatever was read before", starting(receipt(observe.StageExec, time.Hour), ofSeen(func(s *Seen) { s.ReceiptState = ReceiptUnknown })), waits(spec.ReasonStarting, pollSlow)},
 		{"while its receipt cannot be read, however late and unwanted", starting(removed, noPanes, ofSeen(func(s *Seen) { s.ReceiptState = ReceiptUnknown }), ofRecord(func(r *record.Record) {
 			r.Attempt.OpenedAt = ago(time.Hour)
 		})), waits(spec.ReasonStarting, pollSlow)},

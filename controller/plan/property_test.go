@@ -225,7 +225,7 @@ func still(t *testing.T, seed uint64) *world {
 		w.desired.Want = Remove
 	}
 	for n := range 5 {
-		b := &body{Process: process(100 + n), live: d.live(), exit: d.exit(), goneAt: d.time()}
+		b := &body{Process: process(100 + n), live: d.live(), exit: d.exit(), goneAt: ago(time.Duration(d.IntN(3)) * time.Second)}
 		if d.one(4) {
 			m := marked(int64(1+d.IntN(5)), 100+n)
 			b.mark, b.noLease = &m, d.one(2)

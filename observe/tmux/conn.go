@@ -63,6 +63,9 @@ type Conn struct {
 	Env []string
 	// Timeout bounds each call; 0 means 5 s. A call returns at most 0.2 s later.
 	Timeout time.Duration
+	// SocketOf, when set, names the socket instead of Socket, as long as it is not
+	// empty: that of a live server which was started on another path.
+	SocketOf func() string
 	// BinaryOf, when set, names the running server's own binary, such as
 	// /proc/PID/exe; empty means that Command is used. Clients and servers of
 	// different versions do not always understand each other.
@@ -89,7 +92,7 @@ type Result struct {
 // one. stdin may be nil. A client that has not ended at the deadline is killed;
 // the server may then still carry out what it was told.
 func (c *Conn) Run(ctx context.Context, stdin io.Reader, args ...string) Result {
-	words := append([]string{"-N", "-u", "-S", c.Socket}, args...)
+	words := append([]string{"-N", "-u", "-S", c.socket()}, args...)
 	if c.BinaryOf != nil {
 		if binary := c.BinaryOf(); binary != "" {
 			r := c.exec(ctx, binary, stdin, words)
@@ -106,7 +109,16 @@ func (c *Conn) Run(ctx context.Context, stdin io.Reader, args ...string) Result 
 // conf when none listens on the socket. The caller must have proven that no
 // server of ours exists.
 func (c *Conn) Start(ctx context.Context, conf string, args ...string) Result {
-	return c.run(ctx, nil, append([]string{"-u", "-S", c.Socket, "-f", conf}, args...))
+	return c.run(ctx, nil, append([]string{"-u", "-S", c.socket(), "-f", conf}, args...))
+}
+
+func (c *Conn) socket() string {
+	if c.SocketOf != nil {
+		if path := c.SocketOf(); path != "" {
+			return path
+		}
+	}
+	return c.Socket
 }
 
 // Program finds the tmux program of Command. The error wraps ErrNoProgram.
@@ -175,9 +187,9 @@ func (c *Conn) failure(ctx, bounded context.Context, program string, err error) 
 	case errors.As(err, &exited) && exited.Exited():
 		return nil
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("asking tmux on %s: %w", c.Socket, ctx.Err())
+		return fmt.Errorf("asking tmux on %s: %w", c.socket(), ctx.Err())
 	case bounded.Err() != nil:
-		return fmt.Errorf("asking tmux on %s for %s: %w", c.Socket, c.timeout(), ErrTimeout)
+		return fmt.Errorf("asking tmux on %s for %s: %w", c.socket(), c.timeout(), ErrTimeout)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%w: %w", ErrNoProgram, err)
 	}

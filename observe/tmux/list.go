@@ -36,7 +36,7 @@ var fieldFormats = []string{
 // costs 0.5 ms of 12; to test each label inside the format costs 5 (fnmatch) to
 // 16 (substitution).
 func (c *Conn) List(ctx context.Context, now func() time.Time) observe.Answer {
-	began := now()
+	began, socket := now(), c.socket()
 	mark := "~" + strconv.FormatInt(began.UnixNano(), 36) + "~"
 	r := c.Run(ctx, nil,
 		"display-message", "-p", serverFormat(mark), ";",
@@ -52,7 +52,7 @@ func (c *Conn) List(ctx context.Context, now func() time.Time) observe.Answer {
 	answer.Listing = observe.Listing{
 		Began: began, Ended: ended, Server: l.server, Panes: unique(l.rows), Sessions: l.sessions(),
 	}
-	answer.Listing.Server.Socket = c.Socket
+	answer.Listing.Server.Socket = socket
 	if c.TicksOf != nil {
 		answer.Listing.Server.Process.Ticks = c.TicksOf(l.server.Process.PID)
 	}
