@@ -25,6 +25,9 @@ const (
 	// ActionStartServer starts a tmux server on our socket. Only to be asked for
 	// when it is proven that none of ours lives.
 	ActionStartServer Kind = "StartServer"
+	// ActionConfigure gives Server, which nobody has claimed, our configuration and
+	// our instance.
+	ActionConfigure Kind = "Configure"
 	// ActionRestoreSocket sends SIGUSR1 to Server: tmux makes its socket again.
 	ActionRestoreSocket Kind = "RestoreSocket"
 	// ActionReap sends SIGCHLD to Server: tmux collects ends that it missed.

@@ -27,7 +27,7 @@ func (r Route) Do(ctx context.Context, a Action) Outcome {
 		return Outcome{Result: ResultDone}
 	case ActionSignal:
 		return r.Client.Do(ctx, a)
-	case ActionStartServer, ActionRestoreSocket, ActionReap, ActionCreate,
+	case ActionStartServer, ActionConfigure, ActionRestoreSocket, ActionReap, ActionCreate,
 		ActionRespawn, ActionRespawnKill, ActionKillPane:
 		return r.Tmux.Do(ctx, a)
 	}

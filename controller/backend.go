@@ -55,7 +55,7 @@ func (c *Controller) applyRequests(s *session) {
 		}
 		next.Spec = s.rec.Spec
 		if refusal.Reason == "" && s.rec.UID == "" {
-			refusal = plan.Refusal{Reason: spec.ReasonInvalid, Message: "it has no valid document"}
+			refusal = unrecorded(inForce)
 		}
 		if refusal.Reason == "" {
 			if err := c.Store.Save(next); err != nil {
@@ -68,6 +68,14 @@ func (c *Controller) applyRequests(s *session) {
 		}
 		r.answer <- refusal
 	}
+}
+
+// unrecorded is the refusal of a session without a record.
+func unrecorded(inForce *spec.SessionSpec) plan.Refusal {
+	if inForce == nil {
+		return plan.Refusal{Reason: spec.ReasonInvalid, Message: "it has no valid document"}
+	}
+	return plan.Refusal{Reason: spec.ReasonNotYetObserved, Message: "tmux and the process table were not looked at yet; try again"}
 }
 
 // ask hands a request to the session's worker and waits until it is on disk.
@@ -108,6 +116,8 @@ func refused(name string, r plan.Refusal) error {
 		return server.NewError(server.ReasonAlreadyRunning, name, r.Message)
 	case spec.ReasonInvalid:
 		return server.NewError(server.ReasonInvalid, name, r.Message)
+	case spec.ReasonNotYetObserved:
+		return server.NewError(server.ReasonTmuxUnavailable, name, r.Message)
 	default:
 		return server.NewError(server.ReasonProvisioningFailed, name, r.Message)
 	}
@@ -313,6 +323,9 @@ func (c *Controller) Screen(ctx context.Context, name string, lines int) (string
 
 // Prune ends the removals that are held back.
 func (c *Controller) Prune(_ context.Context, confirm bool) (server.PruneResult, error) {
+	<-c.loaded
+	// What was removed a moment ago is held only once it was looked for.
+	c.refresh(nil)
 	held := c.held()
 	if !confirm || len(held) == 0 {
 		return server.PruneResult{WouldRemove: held}, nil
@@ -393,7 +406,7 @@ func (c *Controller) unclaimed(snap *snapshot) []server.UnclaimedPane {
 func (c *Controller) Healthy() error {
 	snap, _, _ := c.eyes.latest()
 	if snap == nil {
-		if age := c.now().Sub(c.startedAt); age > time.Minute {
+		if age := c.Clock.Now().Sub(c.startedAt); age > time.Minute {
 			return fmt.Errorf("nothing was observed for %s", age.Round(time.Second))
 		}
 		return nil

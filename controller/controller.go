@@ -114,6 +114,9 @@ type Options struct {
 	Processes Processes
 	Receipts  Receipts
 	Deaths    Deaths
+	// ClaimInstance makes sure that no other daemon acts for the instance. Its error
+	// ends this one.
+	ClaimInstance func(instance string) error
 	// PrepareRuntime makes the runtime directory and what must be in it.
 	PrepareRuntime func() error
 	// NewActuator makes the actuator once the instance is known.
@@ -161,7 +164,9 @@ type Controller struct {
 	first    firstLooks
 	// resyncDue is true when the next look at the server is to be passed on to all.
 	resyncDue bool
-	lastPass  time.Time
+	// freshDue is true when that look itself will not do.
+	freshDue bool
+	lastPass time.Time
 }
 
 // New makes a Controller. Run starts it.
@@ -175,11 +180,13 @@ func New(o Options) *Controller {
 		attempts: map[string]string{},
 		loaded:   make(chan struct{}),
 	}
-	c.eyes, c.startedAt = newEyes(o), c.now()
+	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
 	return c
 }
 
-// now is the time without its monotonic part, as it is written to disk.
+// now is the time without its monotonic part, as it is written to disk. What is
+// only compared within this process keeps that part (Clock.Now): a clock that
+// jumps must not make an old observation look fresh.
 func (c *Controller) now() time.Time { return c.Clock.Now().UTC().Round(0) }
 
 // Run loads the records and reconciles until ctx ends. It returns when every
@@ -200,7 +207,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	wg.Go(func() { c.watchDeaths(ctx) })
 	wg.Go(func() { c.watchFiles(ctx) })
-	c.enqueue(serverKey, c.now())
+	c.enqueue(serverKey, c.Clock.Now())
 	c.watchManifests(ctx)
 	c.queue.ShutDown()
 	wg.Wait()
@@ -252,7 +259,7 @@ func (c *Controller) enqueue(key string, notBefore time.Time) {
 func (c *Controller) enqueueAfter(key string, after time.Duration) {
 	c.mu.Lock()
 	if s := c.sessions[key]; s != nil {
-		s.dueAt = c.now().Add(after)
+		s.dueAt = c.Clock.Now().Add(after)
 	}
 	c.mu.Unlock()
 	c.queue.AddAfter(key, after)
@@ -285,8 +292,9 @@ func (c *Controller) watchDeaths(ctx context.Context) {
 			if !open {
 				return
 			}
-			c.eyes.markGone(n.Process, c.now())
-			c.enqueue(n.Key, c.now())
+			now := c.Clock.Now()
+			c.eyes.markGone(n.Process, now)
+			c.enqueue(n.Key, now)
 		}
 	}
 }

@@ -17,6 +17,9 @@ type snapshot struct {
 	// began is when the question was asked.
 	began time.Time
 	view  observe.ServerView
+	// unproven is true when nobody answers and the process table was not searched yet
+	// for a server that cannot be reached: it is not known that there is none.
+	unproven bool
 	// panes of our instance by session uid.
 	panes map[string][]observe.Pane
 	// holders maps the names of tmux sessions without a pane of ours to their ids.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
@@ -32,9 +34,9 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 	if sp == nil {
 		return in
 	}
-	in.Workspace = c.inspect(ctx, s, sp)
-	if s.rec.Block != nil && blockCleared(s.rec.Block) {
-		in.Block = plan.ObstacleCleared
+	in.Workspace = c.workspaceOf(ctx, s, sp, in.Seen)
+	if s.rec.Block != nil {
+		in.Block = c.obstacleOf(s)
 	}
 	// A client that is found to be gone can be followed by a start in this pass.
 	if s.rec.Client == nil || in.Seen.Client == observe.Gone {
@@ -54,6 +56,9 @@ func (c *Controller) see(s *session, snap *snapshot, instance string) plan.Seen 
 		if !unknownSince.IsZero() {
 			seen.UnknownFor = c.Clock.Now().Sub(unknownSince)
 		}
+		return seen
+	case snap.unproven:
+		seen.Reason, seen.Message = spec.ReasonNotYetObserved, "looking for a tmux server of ours that cannot be reached"
 		return seen
 	case instance == "":
 		seen.Reason, seen.Message = spec.ReasonNotYetObserved, "the process table was not searched yet"
@@ -89,7 +94,7 @@ func (c *Controller) seeProcesses(seen *plan.Seen, s *session) {
 	if client := s.rec.Client; client != nil {
 		seen.Client = c.Processes.State(client.Process)
 		if seen.Client == observe.Gone {
-			seen.GoneFor = max(c.now().Sub(c.eyes.markGone(client.Process, c.now())), 0)
+			seen.GoneFor = c.Clock.Now().Sub(c.eyes.markGone(client.Process, c.Clock.Now()))
 			seen.ClientExit = c.Deaths.Exit(client.Process)
 		}
 	}
@@ -161,10 +166,24 @@ func (c *Controller) seeClients(seen *plan.Seen, s *session, instance string) {
 	}
 	seen.Clients = c.eyes.marked(s.rec.UID)
 	if unknownHolder && !known(seen.Clients, holder) {
-		if process, live := c.Processes.Identify(holder); live == observe.Running {
+		if process, live := c.Processes.Identify(holder); live == observe.Running && c.settledHolder(s, process) {
 			seen.Clients = append(seen.Clients, observe.MarkedProcess{Mark: observe.Mark{UID: s.rec.UID, Process: process}})
 		}
 	}
+}
+
+// settledHolder says whether a process without a mark has held the lease for a
+// while. A launcher that is about to refuse holds it for a moment.
+func (c *Controller) settledHolder(s *session, p observe.Process) bool {
+	now := c.Clock.Now()
+	if s.holder != p {
+		s.holder, s.holderSince = p, now
+	}
+	left := holderPatience - now.Sub(s.holderSince)
+	if left > 0 {
+		c.enqueueAfter(s.name, left)
+	}
+	return left <= 0
 }
 
 func known(clients []observe.MarkedProcess, pid int) bool {
@@ -184,6 +203,44 @@ func (c *Controller) noteMark(s *session, pid int, instance string) {
 	}
 }
 
+// workspaceOf is the finding about the workspace. While a client runs in it, the
+// finding that it was started with will do: a look may hang with a dead mount.
+func (c *Controller) workspaceOf(ctx context.Context, s *session, sp *spec.SessionSpec, seen plan.Seen) plan.Workspace {
+	if seen.Client == observe.Running && s.inspected.Path != "" && s.inspected.Obstacle == "" && s.inspectedOf == sp.Workspace {
+		return s.inspected
+	}
+	s.inspected, s.inspectedOf = c.inspect(ctx, s, sp), sp.Workspace
+	return s.inspected
+}
+
+// obstacleOf looks whether the cause of a block stands. The look has a goroutine
+// of its own, since a file on a dead mount never answers; meanwhile it stands.
+func (c *Controller) obstacleOf(s *session) plan.Obstacle {
+	earlier := s.probe != nil
+	if !earlier {
+		s.probe = make(chan plan.Obstacle, 1)
+		go func(b record.Block, found chan<- plan.Obstacle) {
+			if blockCleared(&b) {
+				found <- plan.ObstacleCleared
+				return
+			}
+			found <- plan.ObstacleStands
+		}(*s.rec.Block, s.probe)
+	}
+	patience := probePatience
+	if earlier {
+		// It was waited for once.
+		patience = time.Millisecond
+	}
+	select {
+	case found := <-s.probe:
+		s.probe = nil
+		return found
+	case <-c.Clock.After(patience):
+		return plan.ObstacleStands
+	}
+}
+
 // inspect looks at the workspace directory. A directory that the start will make
 // is no obstacle.
 func (c *Controller) inspect(ctx context.Context, s *session, sp *spec.SessionSpec) plan.Workspace {
@@ -195,6 +252,7 @@ func (c *Controller) inspect(ctx context.Context, s *session, sp *spec.SessionSp
 	defer cancel()
 	w := plan.Workspace{Path: path}
 	w.Obstacle, w.Message = c.Workspaces.Inspect(ctx, path)
+	s.missing = w.Obstacle == spec.ReasonWorkspaceMissing
 	if w.Obstacle == spec.ReasonWorkspaceMissing && sp.Workspace.Type == spec.WorkspaceDirectoryOrCreate {
 		w.Obstacle, w.Message = s.ensureFailure.Reason, s.ensureFailure.Message
 	}
@@ -218,12 +276,26 @@ func blockCleared(b *record.Block) bool {
 		}
 		return filepath.IsAbs(b.LookedFor) && executable(b.LookedFor)
 	case spec.ReasonEnvFileMissing, spec.ReasonEnvFileInvalid:
-		info, err := os.Stat(b.File)
-		return err == nil && (b.Reason == spec.ReasonEnvFileMissing || info.ModTime().After(b.At))
+		if b.Reason == spec.ReasonEnvFileMissing {
+			_, err := os.Stat(b.File)
+			return err == nil
+		}
+		changed, err := changedAt(b.File)
+		return err == nil && changed.After(b.At)
 	}
 	// The workspace is looked at in every pass; a block for it was left by the
 	// launcher, which may have seen what we do not.
 	return true
+}
+
+// changedAt is when a file, its mode or its owner last changed. The time of its
+// content alone may be old: mv and cp -p keep it.
+func changedAt(path string) (time.Time, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return time.Time{}, err
+	}
+	return time.Unix(st.Ctim.Unix()), nil
 }
 
 func executable(path string) bool {
@@ -234,7 +306,7 @@ func executable(path string) bool {
 // makeRecord gives a session that is seen for the first time its uid: that of a
 // pane or client with its name, that of its archived record, or a new one.
 func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
-	if snap.view.State == observe.ServerUnknown || w.Spec == nil || w.Refusal.Reason != "" || w.Want == plan.Remove {
+	if snap.unproven || snap.view.State == observe.ServerUnknown || w.Spec == nil || w.Refusal.Reason != "" || w.Want == plan.Remove {
 		return false
 	}
 	labels := labelsOf(snap, s.name)
@@ -313,7 +385,7 @@ func (c *Controller) showWithoutRecord(s *session, w wish, snap *snapshot) {
 			seen.Reason, seen.Message = snap.view.Reason, snap.view.Message
 			v.Message = snap.view.Message
 		}
-		c.enqueueAfter(s.name, 100*time.Millisecond)
+		c.enqueueAfter(s.name, unknownPoll)
 	}
 	p := plan.Plan{Verdict: v}
 	p.Verdict.Rule = "Refusal"

@@ -36,9 +36,12 @@ func (c *Controller) loadRecords() error {
 	defer c.mu.Unlock()
 	for _, b := range loaded.Bad {
 		c.Log.Error(b.Err, "Record could not be used", "sessionUID", b.UID, "session", b.Name)
-		if b.Name != "" && errors.Is(b.Err, durable.ErrNewer) {
+		switch {
+		case b.Name != "" && !errors.Is(b.Err, durable.ErrCorrupt):
 			c.bad[b.Name] = b
-		} else {
+		case !errors.Is(b.Err, durable.ErrCorrupt):
+			c.tell("", b.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordTooNew, Message: badRecord(b).Message})
+		default:
 			c.tell(b.Name, b.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: "Both generations of the record were damaged and set aside in quarantine/"})
 		}
 	}
@@ -52,7 +55,10 @@ func (c *Controller) loadRecords() error {
 			c.attempts[r.Attempt.ID] = r.Name
 		}
 	}
-	return c.Store.PruneArchive(c.now().Add(-c.ArchiveFor))
+	if err := c.Store.PruneArchive(c.now().Add(-c.ArchiveFor)); err != nil {
+		c.Log.Error(err, "Archive was not pruned")
+	}
+	return nil
 }
 
 // watchManifests reads the manifests at hints, at the end of settle times and at
@@ -230,7 +236,7 @@ func (c *Controller) wishOf(s *session) wish {
 	w := wish{source: spec.SourceStatus{File: s.rec.File}, count: s.wanted}
 	if !c.read || !ok {
 		w.Held = s.rec.Held
-		w.early = !c.read && c.now().Sub(c.startedAt) < readPatience
+		w.early = !c.read && c.Clock.Now().Sub(c.startedAt) < readPatience
 		switch {
 		case !s.rec.RemovedAt.IsZero():
 			w.Refusal = plan.Verdict{Reason: spec.ReasonRemoved, Message: "its removal is under way"}
@@ -251,21 +257,27 @@ func (c *Controller) wishOf(s *session) wish {
 		w.Held, w.source.Held = d.Message, d.Message
 	case manifest.Settling, manifest.Present, manifest.PresenceUnknown:
 	}
-	if d.Reason == spec.ReasonInvalid || d.Reason == spec.ReasonDuplicateName {
-		w.problem = plan.Verdict{Reason: d.Reason, Message: problems(d)}
-		w.source.Error = w.problem.Message
-	} else if len(d.Problems) > 0 {
-		// It is in force, and another document has its name.
-		w.source.Error = problems(d)
-	}
-	if d.Reason == spec.ReasonDuplicateName || d.Session == nil {
-		w.Refusal = w.problem
-	}
+	w.takeProblems(d)
 	if b, ok := c.bad[s.name]; ok && s.rec.UID == "" {
 		w.Refusal = badRecord(b)
 		w.problem = w.Refusal
 	}
 	return w
+}
+
+// takeProblems notes what is wrong with the document, and whether that is a
+// reason not to start. One that is in force has a problem when another document
+// has its name.
+func (w *wish) takeProblems(d manifest.Desired) {
+	if d.Reason == spec.ReasonInvalid || d.Reason == spec.ReasonDuplicateName {
+		w.problem = plan.Verdict{Reason: d.Reason, Message: problems(d)}
+	}
+	if w.problem.Reason != "" || len(d.Problems) > 0 {
+		w.source.Error = problems(d)
+	}
+	if d.Reason == spec.ReasonDuplicateName || d.Session == nil {
+		w.Refusal = w.problem
+	}
 }
 
 func problems(d manifest.Desired) string {
@@ -280,5 +292,5 @@ func problems(d manifest.Desired) string {
 }
 
 func badRecord(b record.Bad) plan.Verdict {
-	return plan.Verdict{Reason: spec.ReasonRecordTooNew, Message: fmt.Sprintf("record %s cannot be used: %v; install that version, or move the file away to start anew", b.UID, b.Err)}
+	return plan.Verdict{Reason: spec.ReasonRecordTooNew, Message: fmt.Sprintf("record %s cannot be used: %v; mend that and start the daemon again, or move the file away to start anew", b.UID, b.Err)}
 }

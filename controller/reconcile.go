@@ -24,6 +24,11 @@ const (
 	unwritableRetry = 5 * time.Second
 	// inspectTimeout bounds a look at a workspace directory.
 	inspectTimeout = time.Second
+	// holderPatience is how long an unmarked process must hold a lease to be taken
+	// for a client.
+	holderPatience = time.Second
+	// probePatience bounds a look at the cause of a block.
+	probePatience = 200 * time.Millisecond
 	// screenLines of a dead pane that are shown, of screenCapture that are looked
 	// at: the client's words may be at the top of a tall pane, and tmux's own about
 	// its end are at the bottom.
@@ -67,7 +72,7 @@ func (c *Controller) freshness(s *session) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	need := s.notBefore
-	if !s.dueAt.IsZero() && !s.dueAt.After(c.now()) && s.dueAt.After(need) {
+	if !s.dueAt.IsZero() && !s.dueAt.After(c.Clock.Now()) && s.dueAt.After(need) {
 		need = s.dueAt
 	}
 	s.dueAt = time.Time{}
@@ -176,13 +181,16 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 	if out.Result == actuate.ResultFailed && s.rec.Attempt != nil {
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: out.Reason, Message: out.Message})
 	}
-	if a.Kind != actuate.ActionReap && a.Kind != actuate.ActionSignal {
+	if out.Result == actuate.ResultDone && a.Kind != actuate.ActionReap && a.Kind != actuate.ActionSignal {
 		p.RequeueAfter = time.Millisecond
 	}
 }
 
 // makeWorkspace makes the directory where the spec asks for that.
 func (c *Controller) makeWorkspace(s *session) bool {
+	if !s.missing {
+		return true
+	}
 	s.ensureFailure = plan.Verdict{}
 	w := s.rec.Spec.Workspace
 	err := c.Workspaces.Ensure(s.rec.Attempt.Order.Directory, w.Type)

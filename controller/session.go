@@ -47,6 +47,16 @@ type session struct {
 	screenOf time.Time
 	// ensureFailure is why the workspace could not be made at the last start.
 	ensureFailure plan.Verdict
+	// inspected is the last finding about the workspace inspectedOf; missing says that
+	// a start has to make it.
+	inspected   plan.Workspace
+	inspectedOf spec.WorkspaceSpec
+	missing     bool
+	// probe is a look at the cause of a block that has not come back.
+	probe chan plan.Obstacle
+	// holder is a process without a mark that holds the lease, and since when.
+	holder      observe.Process
+	holderSince time.Time
 	// unmade is why no record could be made.
 	unmade plan.Verdict
 	// rule and reason of the last decision that was logged.

@@ -27,13 +27,13 @@ var moving = []string{
 // or waiting for something that is not about to happen. The error names those
 // that have not within the limit.
 func (c *Controller) UntilSettled(ctx context.Context, limit time.Duration) error {
-	end := c.now().Add(limit)
+	end := c.Clock.Now().Add(limit)
 	for {
 		rest := c.unsettled()
 		if len(rest) == 0 {
 			return nil
 		}
-		if c.now().After(end) {
+		if c.Clock.Now().After(end) {
 			return fmt.Errorf("sessions %s have not come to rest within %s: see `muxlet describe`", strings.Join(rest, ", "), limit)
 		}
 		select {

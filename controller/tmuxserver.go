@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/muxlet/muxlet/actuate"
@@ -44,6 +46,9 @@ type serverState struct {
 	nextTry    time.Time
 	failure    string
 	lastRepair time.Time
+	// noneProven is true once the process table was searched in vain for a server,
+	// until one answers.
+	noneProven bool
 	// repairTold is the trouble of which an event told, until the server answers.
 	repairTold string
 	lastState  observe.ServerState
@@ -60,7 +65,9 @@ func (c *Controller) loadInstance() error {
 	var instance string
 	switch err := durable.Read(c.instancePath(), instanceVersion, &instance); {
 	case err == nil:
-		c.setInstance(instance)
+		if err := c.setInstance(instance); err != nil {
+			return err
+		}
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, durable.ErrCorrupt):
 		c.Log.Error(err, "Instance file was damaged, asking tmux for it")
@@ -81,11 +88,15 @@ func (c *Controller) loadInstance() error {
 	return nil
 }
 
-func (c *Controller) setInstance(instance string) {
+func (c *Controller) setInstance(instance string) error {
+	if err := c.ClaimInstance(instance); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.instance = instance
 	c.actuator = c.NewActuator(instance)
+	return nil
 }
 
 // look returns a snapshot that began at notBefore or later.
@@ -108,7 +119,12 @@ func (c *Controller) judge(a observe.Answer) snapshot {
 			view = observe.ServerView{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
 		}
 	}
-	return c.arrange(view, instance)
+	snap := c.arrange(view, instance)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server.noneProven = c.server.noneProven && view.State != observe.ServerRunning
+	snap.unproven = view.State == observe.ServerNone && !c.server.noneProven
+	return snap
 }
 
 // recordServer makes s the server whose listings count.
@@ -154,7 +170,7 @@ func (c *Controller) arrange(view observe.ServerView, instance string) snapshot 
 		if p.SessionLabel != "" {
 			s.own[p.SessionLabel] = p.SessionID
 		}
-		if instance == "" || p.Labels.Instance != instance || p.Labels.UID == "" || p.Labels.Role != observe.RoleClient {
+		if instance == "" || p.Labels.Instance != instance || p.Labels.Role != observe.RoleClient || !oursToWrite(p.Labels) {
 			continue
 		}
 		s.panes[p.Labels.UID] = append(s.panes[p.Labels.UID], p)
@@ -166,6 +182,15 @@ func (c *Controller) arrange(view observe.ServerView, instance string) snapshot 
 		s.confirmation = plan.Unconfirmed
 	}
 	return s
+}
+
+// labelPattern matches what muxlet writes into the labels of a pane.
+var labelPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// oursToWrite says whether the labels are spelled as muxlet spells them. A pane
+// whose labels somebody has edited would be refused by every action.
+func oursToWrite(l observe.Labels) bool {
+	return labelPattern.MatchString(l.UID) && labelPattern.MatchString(l.Attempt)
 }
 
 func (c *Controller) massDeath(before, after map[string]bool) bool {
@@ -182,7 +207,7 @@ func (c *Controller) massDeath(before, after map[string]bool) bool {
 // is proven that there is none and a session waits for it.
 func (c *Controller) reconcileServer(ctx context.Context) {
 	c.restoreState()
-	snap := c.look(ctx, c.now())
+	snap := c.look(ctx, c.Clock.Now())
 	if !c.prepare(ctx, snap) {
 		c.queue.AddAfter(serverKey, unknownPoll)
 		c.spread(snap)
@@ -197,10 +222,12 @@ func (c *Controller) reconcileServer(ctx context.Context) {
 			c.queue.AddAfter(serverKey, unknownPoll/4)
 			break
 		}
+		c.proveNone()
 		if after := c.startServer(ctx); after > 0 {
 			c.queue.AddAfter(serverKey, after)
 		}
 	case observe.ServerRunning:
+		c.configureServer(ctx, snap.view.Listing.Server)
 		c.mu.Lock()
 		c.server.failures, c.server.failure, c.server.wanted = 0, "", false
 		c.server.repairTold = ""
@@ -234,14 +261,17 @@ func (c *Controller) spread(snap *snapshot) {
 	if snap.view.State != observe.ServerUnknown {
 		c.server.lastKnown = snap.view.State
 	}
-	due := c.resyncDue
-	c.resyncDue = false
+	due, from := c.resyncDue, snap.began
+	if c.freshDue {
+		from = c.Clock.Now()
+	}
+	c.resyncDue, c.freshDue = false, false
 	c.mu.Unlock()
 	if lost {
 		c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonServerLost, Message: "The tmux server is gone with every pane in it"})
 	}
 	if changed || due {
-		c.enqueueAll(snap.began)
+		c.enqueueAll(from)
 	}
 }
 
@@ -263,7 +293,7 @@ func (c *Controller) prepare(ctx context.Context, snap *snapshot) (ready bool) {
 		return false
 	}
 	c.mu.Lock()
-	c.server.scanned = true
+	c.server.scanned, c.resyncDue = true, true
 	c.mu.Unlock()
 	return true
 }
@@ -300,7 +330,11 @@ func (c *Controller) resolveInstance(ctx context.Context, snap *snapshot) {
 		return
 	}
 	c.Log.Info("Resolved instance", "instance", instance, "from", from)
-	c.setInstance(instance)
+	if err := c.setInstance(instance); err != nil {
+		// Looked at again: the other daemon may end.
+		c.Log.Error(err, "Instance could not be claimed")
+		return
+	}
 	c.queue.Add(serverKey)
 }
 
@@ -324,15 +358,14 @@ func (c *Controller) claimUnrecorded(ctx context.Context) bool {
 	if recorded != nil && c.Processes.State(recorded.Process) != observe.Gone {
 		return false
 	}
-	found, err := c.Processes.FindServers(c.socket())
+	s, found, err := c.findServer()
 	if err != nil {
 		c.Log.Error(err, "Process table could not be searched for tmux servers")
 		return true
 	}
-	if len(found) == 0 {
+	if !found {
 		return false
 	}
-	s := observe.Server{Process: found[0], Socket: c.socket()}
 	c.mu.Lock()
 	c.server.recorded = &s
 	if actuator == nil {
@@ -342,6 +375,63 @@ func (c *Controller) claimUnrecorded(ctx context.Context) bool {
 	c.Log.Info("Found a tmux server on our socket in the process table", "serverPID", s.Process.PID)
 	c.restoreSocket(ctx, actuator, s)
 	return true
+}
+
+// proveNone passes on that there is no server of ours.
+func (c *Controller) proveNone() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.server.noneProven {
+		c.server.noneProven, c.resyncDue, c.freshDue = true, true, true
+	}
+}
+
+// configureServer claims a server that somebody else has started on our path.
+// Without our configuration its panes would vanish with their clients.
+func (c *Controller) configureServer(ctx context.Context, s observe.Server) {
+	c.mu.Lock()
+	claimed, actuator := s.Instance == c.instance, c.actuator
+	c.mu.Unlock()
+	if claimed {
+		return
+	}
+	if err := c.PrepareRuntime(); err != nil {
+		c.Log.Error(err, "Runtime directory could not be made")
+		return
+	}
+	out := actuator.Do(ctx, actuate.Action{Kind: actuate.ActionConfigure, Server: s})
+	c.Log.Info("Claimed the tmux server on our socket", "serverPID", s.Process.PID, "result", out.Result, "message", out.Message)
+}
+
+// findServer searches the process table for a tmux server on our socket, and then
+// on those that our own clients were started on: the runtime directory may have
+// been another one, and the record of the server may be lost.
+func (c *Controller) findServer() (s observe.Server, found bool, err error) {
+	c.mu.Lock()
+	instance := c.instance
+	c.mu.Unlock()
+	sockets := []string{c.socket()}
+	if instance != "" {
+		marked, err := c.Processes.Scan(instance)
+		if err != nil {
+			return s, false, err
+		}
+		for _, m := range marked {
+			if m.Socket != "" && !slices.Contains(sockets, m.Socket) {
+				sockets = append(sockets, m.Socket)
+			}
+		}
+	}
+	for _, socket := range sockets {
+		servers, err := c.Processes.FindServers(socket)
+		if err != nil {
+			return s, false, err
+		}
+		if len(servers) > 0 {
+			return observe.Server{Process: servers[0], Socket: socket}, true, nil
+		}
+	}
+	return s, false, nil
 }
 
 // repairServer asks the recorded server to make its socket anew.
@@ -355,7 +445,7 @@ func (c *Controller) repairServer(ctx context.Context, snap *snapshot) {
 		actuator = c.NewActuator("")
 	}
 	c.mu.Unlock()
-	if recorded == nil || c.now().Sub(last) < unknownPoll {
+	if recorded == nil || c.Clock.Now().Sub(last) < unknownPoll {
 		return
 	}
 	c.restoreSocket(ctx, actuator, *recorded)
@@ -375,7 +465,7 @@ func (c *Controller) firstRepair(trouble string) bool {
 
 func (c *Controller) restoreSocket(ctx context.Context, actuator actuate.Actuator, s observe.Server) {
 	c.mu.Lock()
-	c.server.lastRepair = c.now()
+	c.server.lastRepair = c.Clock.Now()
 	c.mu.Unlock()
 	err := c.PrepareRuntime()
 	if err == nil {
@@ -394,7 +484,7 @@ func (c *Controller) restoreSocket(ctx context.Context, actuator actuate.Actuato
 // to look again; 0 for no sooner than usual.
 func (c *Controller) startServer(ctx context.Context) time.Duration {
 	c.mu.Lock()
-	wanted, left, actuator := c.server.wanted, c.server.nextTry.Sub(c.now()), c.actuator
+	wanted, left, actuator := c.server.wanted, c.server.nextTry.Sub(c.Clock.Now()), c.actuator
 	c.mu.Unlock()
 	if !wanted {
 		return 0
@@ -419,12 +509,12 @@ func (c *Controller) startServer(ctx context.Context) time.Duration {
 	c.mu.Lock()
 	after := min(serverBackOffStep<<min(c.server.failures, 8), serverBackOffMax)
 	c.server.failures++
-	c.server.nextTry = c.now().Add(after)
+	c.server.nextTry = c.Clock.Now().Add(after)
 	c.server.failure = "no tmux server could be started: " + out.Message
 	message := c.server.failure
 	c.mu.Unlock()
 	c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonTmuxServerFailed, Message: message})
-	c.enqueueAll(c.now())
+	c.enqueueAll(c.Clock.Now())
 	return after
 }
 

@@ -58,7 +58,7 @@ func TestMassDeathNeedsBothTheNumberAndTheShare(t *testing.T) {
 
 func pane(id, instance, uid string, state observe.Presence) observe.Pane {
 	return observe.Pane{PaneID: id, State: state, SessionName: "s" + id, SessionID: "$" + id,
-		Labels: observe.Labels{Instance: instance, UID: uid, Role: observe.RoleClient}}
+		Labels: observe.Labels{Instance: instance, UID: uid, Attempt: "a", Role: observe.RoleClient}}
 }
 
 func running(panes ...observe.Pane) observe.ServerView {
@@ -72,9 +72,12 @@ func TestPanesOfOthersAreNotSortedAmongOurs(t *testing.T) {
 	c := bare(t, Options{})
 	helper := pane("%4", "i", "u", observe.Present)
 	helper.Labels.Role = "helper"
+	// A label that muxlet does not write would be refused by every action.
+	edited := pane("%6", "i", "w", observe.Dead)
+	edited.Labels.Attempt = "x y"
 	s := c.arrange(running(
 		pane("%1", "i", "u", observe.Present), pane("%2", "other", "u", observe.Present),
-		pane("%3", "i", "", observe.Present), helper, pane("%5", "i", "v", observe.Dead),
+		pane("%3", "i", "", observe.Present), helper, pane("%5", "i", "v", observe.Dead), edited,
 	), "i")
 	assert.Len(t, s.panes["u"], 1)
 	assert.Len(t, s.panes["v"], 1)

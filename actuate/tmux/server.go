@@ -36,12 +36,7 @@ func (t *Actuator) startServer(ctx context.Context) actuate.Outcome {
 	own := fmt.Sprintf("#{==:#{%s},%s}", observe.OptionServerInstance, t.Instance)
 	free := fmt.Sprintf("#{&&:#{==:#{%s},},#{==:#{S:x},}}", observe.OptionServerInstance)
 	ours := fmt.Sprintf("#{||:%s,%s}", own, free)
-	script := sequence(
-		command("set-option", "-s", "exit-empty", "off"),
-		command("set-option", "-s", observe.OptionServerInstance, t.Instance),
-		command("display-message", "-p", tokenDone),
-	)
-	r := t.Conn.Start(ctx, t.Conf, append([]string{"start-server", ";"}, branch("", ours, script)...)...)
+	r := t.Conn.Start(ctx, t.Conf, append([]string{"start-server", ";"}, branch("", ours, t.claim())...)...)
 	o := outcome(r)
 	switch {
 	case o.Result == actuate.ResultRefused:
@@ -50,6 +45,30 @@ func (t *Actuator) startServer(ctx context.Context) actuate.Outcome {
 		o.Reason = spec.ReasonTmuxServerFailed
 	}
 	return o
+}
+
+// claim makes the server ours, and lets it live without sessions.
+func (t *Actuator) claim() string {
+	return sequence(
+		command("set-option", "-s", "exit-empty", "off"),
+		command("set-option", "-s", observe.OptionServerInstance, t.Instance),
+		command("display-message", "-p", tokenDone),
+	)
+}
+
+// configure gives our configuration to a server that was started by somebody
+// else and is taken for ours.
+func (t *Actuator) configure(ctx context.Context, a actuate.Action) actuate.Outcome {
+	guard, err := serverGuard(a.Server)
+	if err != nil {
+		return untouched(err)
+	}
+	if !safePattern.MatchString(t.Instance) || t.Instance == "" {
+		return refused("The instance of this muxlet is not known; the tmux server was not configured.")
+	}
+	guard.require(observe.OptionServerInstance, "")
+	script := sequence(command("source-file", "-q", t.Conf), t.claim())
+	return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
 }
 
 // restoreSocket makes the tmux server create its socket again.

@@ -62,6 +62,8 @@ func (t *Actuator) Do(ctx context.Context, a actuate.Action) actuate.Outcome {
 	switch a.Kind {
 	case actuate.ActionStartServer:
 		return t.startServer(ctx)
+	case actuate.ActionConfigure:
+		return t.configure(ctx, a)
 	case actuate.ActionRestoreSocket:
 		return restoreSocket(a.Server)
 	case actuate.ActionReap:
@@ -114,6 +116,7 @@ func (t *Actuator) newSession(l actuate.Launch) string {
 			[]string{"-x", number(l.Columns), "-y", number(l.Rows)},
 			directory(l.Directory), []string{"--"}, t.launcher(l))...),
 		labels(pane, l.Labels),
+		keepDead(pane),
 		command("set-option", "-t", session, "history-limit", number(l.HistoryLimit)),
 		command("set-option", "-t", session, observe.OptionSession, observe.SessionLabel(l.Labels.Instance, l.Labels.UID)),
 		report(tokenDone, pane),
@@ -129,6 +132,7 @@ func (t *Actuator) newWindow(l actuate.Launch) string {
 			[]string{"new-window", "-d", "-a", "-P", "-F", ranFormat, "-t", l.Into + ":{end}", "-n", l.Labels.Name},
 			directory(l.Directory), []string{"--"}, t.launcher(l))...),
 		labels(pane, l.Labels),
+		keepDead(pane),
 		report(tokenDone, pane),
 	)
 }
@@ -162,6 +166,7 @@ func (t *Actuator) respawnScript(a actuate.Action) string {
 		command(slices.Concat(words, directory(a.Launch.Directory), []string{"--"}, t.launcher(a.Launch))...),
 		report(tokenRan, pane),
 		labels(pane, a.Launch.Labels),
+		keepDead(pane),
 		report(tokenDone, pane),
 	)
 }

@@ -60,6 +60,12 @@ func labels(pane string, l observe.Labels) string {
 	)
 }
 
+// keepDead makes the pane outlive its process, whatever the global option says by
+// now: a pane that vanishes takes the end of its client along.
+func keepDead(pane string) string {
+	return command("set-option", "-p", "-t", pane, "remain-on-exit", "on")
+}
+
 // noLabels removes the labels of a pane.
 func noLabels(pane string) string {
 	unset := func(option string) string { return command("set-option", "-p", "-u", "-t", pane, option) }

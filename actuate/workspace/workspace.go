@@ -109,38 +109,67 @@ type Inspector struct {
 	mu sync.Mutex
 	// pending holds the looks that have not come back. A dead mount can keep one
 	// for ever: it is then the only one for its directory.
-	pending map[string]chan struct{}
+	pending map[string]*inspection
+}
+
+// inspection is one look at a directory. given is true once somebody has waited
+// for it in vain: nobody waits for it again.
+type inspection struct {
+	ended chan struct{}
+	given bool
 }
 
 // Inspect says whether a client could run in dir, which it does not change. What
 // it says was seen after it was called. It returns at the latest when ctx ends,
-// then with Unknown.
+// then with Unknown, and at once while an earlier look has not come back that
+// was waited for in vain.
 func (i *Inspector) Inspect(ctx context.Context, dir string) Finding {
 	for {
 		result, other := i.look(dir)
+		if other != nil && other.given {
+			return silent(dir)
+		}
+		var ended chan struct{}
+		if other != nil {
+			ended = other.ended
+		}
 		select {
 		case finding := <-result:
 			return finding
-		case <-other:
+		case <-ended:
 		case <-ctx.Done():
-			return Finding{Unknown, fmt.Sprintf("The directory %s did not answer in time; it is tried again.", dir)}
+			i.giveUp(dir)
+			return silent(dir)
 		}
 	}
 }
 
+func silent(dir string) Finding {
+	return Finding{Unknown, fmt.Sprintf("The directory %s did not answer in time; it is tried again.", dir)}
+}
+
+// giveUp marks the look that is under way as one that may never come back.
+func (i *Inspector) giveUp(dir string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if p, found := i.pending[dir]; found {
+		i.pending[dir] = &inspection{ended: p.ended, given: true}
+	}
+}
+
 // look starts looking at dir and returns where the finding will come; while
-// another look is under way it returns what will be closed at that one's end.
-func (i *Inspector) look(dir string) (result chan Finding, other chan struct{}) {
+// another look is under way it returns that one.
+func (i *Inspector) look(dir string) (result chan Finding, other *inspection) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if other, found := i.pending[dir]; found {
 		return nil, other
 	}
 	if i.pending == nil {
-		i.pending = map[string]chan struct{}{}
+		i.pending = map[string]*inspection{}
 	}
 	result, ended := make(chan Finding, 1), make(chan struct{})
-	i.pending[dir] = ended
+	i.pending[dir] = &inspection{ended: ended}
 	go func() {
 		finding := Judge(dir, enterable(dir))
 		i.mu.Lock()

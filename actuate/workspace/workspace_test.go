@@ -102,13 +102,15 @@ func TestInspectTellsApartWhatStandsInTheWay(t *testing.T) {
 func TestADirectoryThatDoesNotAnswerIsUnknownAndHoldsUpOneLookOnly(t *testing.T) {
 	var i Inspector
 	hung := make(chan struct{})
-	i.pending = map[string]chan struct{}{"/mnt/dead": hung}
+	i.pending = map[string]*inspection{"/mnt/dead": {ended: hung}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 3 {
 		assert.Equal(t, Unknown, i.Inspect(ctx, "/mnt/dead").State)
 	}
 	assert.Len(t, i.pending, 1)
+	// Nobody waits again for what was waited for in vain.
+	assert.Equal(t, Unknown, i.Inspect(t.Context(), "/mnt/dead").State)
 
 	delete(i.pending, "/mnt/dead")
 	close(hung)
@@ -119,7 +121,7 @@ func TestWhatIsSeenIsNotOlderThanTheQuestion(t *testing.T) {
 	var i Inspector
 	dir := filepath.Join(t.TempDir(), "new")
 	earlier := make(chan struct{})
-	i.pending = map[string]chan struct{}{dir: earlier}
+	i.pending = map[string]*inspection{dir: {ended: earlier}}
 	var finding Finding
 	var asked sync.WaitGroup
 	asked.Go(func() { finding = i.Inspect(t.Context(), dir) })

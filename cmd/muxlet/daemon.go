@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -58,7 +60,9 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 	// A client's hang-up is not the daemon's end, and a full pipe on standard error
 	// neither.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
-	log := g.logger(settings.Logging)
+	lines := newPatientLog(g.errOut)
+	defer lines.close()
+	log := logger(lines, settings.Logging)
 	for _, dir := range []string{settings.StateDir, settings.RuntimeDir, settings.Paths.SocketDir()} {
 		if err := makePrivate(dir, g.uid); err != nil {
 			return err
@@ -77,7 +81,9 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 		return fmt.Errorf("state directory %s cannot be used: %w", settings.StateDir, err)
 	}
 	defer func() { _ = recorder.Close() }()
-	c, closeController, err := g.newController(settings, recorder, log)
+	instance := &instanceLock{}
+	defer instance.release()
+	c, closeController, err := g.newController(settings, recorder, instance, log)
 	if err != nil {
 		return err
 	}
@@ -102,11 +108,11 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 	return errors.Join(err, <-result)
 }
 
-func (g *globals) logger(l config.Logging) logr.Logger {
+func logger(out io.Writer, l config.Logging) logr.Logger {
 	options := &slog.HandlerOptions{Level: slog.Level(-l.Verbosity), ReplaceAttr: plainLevel}
-	var h slog.Handler = slog.NewTextHandler(g.errOut, options)
+	var h slog.Handler = slog.NewTextHandler(out, options)
 	if l.Format == config.LogJSON {
-		h = slog.NewJSONHandler(g.errOut, options)
+		h = slog.NewJSONHandler(out, options)
 	}
 	return logr.FromSlogHandler(h)
 }
@@ -120,7 +126,8 @@ func plainLevel(_ []string, a slog.Attr) slog.Attr {
 }
 
 // makePrivate makes a directory that only its owner can enter, and refuses one
-// of somebody else.
+// of somebody else. One that is open to others is closed only when it is ours to
+// close: when it is empty, or was used by a daemon before.
 func makePrivate(dir string, uid int) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("directory %s cannot be made: %w: make it, or choose another one with --state-dir or --runtime-dir", dir, cause(err))
@@ -133,11 +140,26 @@ func makePrivate(dir string, uid int) error {
 		return fmt.Errorf("directory %s belongs to uid %d: choose one of your own", dir, owner.Uid)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
+		if !usedByMuxlet(dir) {
+			return fmt.Errorf("directory %s is open to others (mode %04o) and holds other things: choose one of muxlet's own with --state-dir or --runtime-dir", dir, info.Mode().Perm())
+		}
 		if err := os.Chmod(dir, 0o700); err != nil {
 			return fmt.Errorf("directory %s is open to others and cannot be closed: %w", dir, cause(err))
 		}
 	}
 	return nil
+}
+
+// usedByMuxlet says whether a directory is empty or has a daemon's lock.
+func usedByMuxlet(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	named := func(name string) func(os.DirEntry) bool {
+		return func(e os.DirEntry) bool { return e.Name() == name }
+	}
+	return len(entries) == 0 || slices.ContainsFunc(entries, named("lock")) || slices.ContainsFunc(entries, named("muxlet.sock"))
 }
 
 func cause(err error) error {

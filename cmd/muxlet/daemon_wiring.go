@@ -36,7 +36,7 @@ const deathPoll = time.Second
 const passwdFile = "/etc/passwd"
 
 // newController puts the parts together.
-func (g *globals) newController(s *config.Effective, recorder *status.Recorder, log logr.Logger) (c *controller.Controller, closeAll func(), err error) {
+func (g *globals) newController(s *config.Effective, recorder *status.Recorder, instance *instanceLock, log logr.Logger) (c *controller.Controller, closeAll func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the muxlet program: %w", err)
@@ -72,7 +72,7 @@ func (g *globals) newController(s *config.Effective, recorder *status.Recorder, 
 		Tmux:      conn,
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
 		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths,
-		PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
+		ClaimInstance: instance.claim, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder,
 	})

@@ -57,6 +57,7 @@ func (e *Env) build() (*controller.Controller, func() error, error) {
 		Tmux: &conn, Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(e.Runtime, uid) }},
 		Receipts: launch.Receipts{StateDir: e.State}, Deaths: deaths,
 		PrepareRuntime: e.prepare,
+		ClaimInstance:  func(string) error { return nil },
 		NewActuator: func(instance string) actuate.Actuator {
 			return hooked{inner: e.actuator(&conn, instance), acts: &e.acts}
 		},

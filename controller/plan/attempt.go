@@ -79,6 +79,9 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 	if p.Seen.ReceiptProcess == observe.Running && !p.marked(a.ID) && p.receiptAge(a) < markPatience {
 		return p.say(spec.ReasonStarting, "the client is being executed", pollStatus)
 	}
+	if a.Fence == record.FenceClosed && p.Seen.ReceiptProcess == observe.Gone {
+		return p.endGivenUp(a)
+	}
 	c := &record.Client{
 		Incarnation: a.Incarnation, Attempt: a.ID, Process: p.Seen.Receipt.Process,
 		StartedAt: p.Seen.Receipt.At, Launched: a.Spec.DeepCopy(), Server: p.Seen.Server,
@@ -86,15 +89,26 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 	if c.StartedAt.After(p.Now) {
 		c.StartedAt = p.Now
 	}
-	if pane, ok := p.paneOfAttempt(a.ID); ok {
-		c.Pane, c.PanePID = pane.PaneID, pane.PID
-	}
+	pane, _ := p.paneOfAttempt(a.ID)
+	c.Pane, c.PanePID = pane.PaneID, pane.PID
 	p.rec.Client, p.rec.Attempt, p.rec.Block = c, nil, nil
 	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
 	p.event(Normal, spec.ReasonStarted, fmt.Sprintf("Started incarnation %d, pid %d, pane %s", c.Incarnation, c.Process.PID, c.Pane))
 	// The rest of this pass would judge the new client by what was seen before
 	// the record knew it.
 	return p.say(spec.ReasonStarted, fmt.Sprintf("incarnation %d was executed as pid %d", c.Incarnation, c.Process.PID), soon)
+}
+
+// endGivenUp: the client was executed although its attempt was being given up, and
+// has ended with it. Its number is spent, and its exit says nothing about its
+// work: it was ended by us.
+func (p *pass) endGivenUp(a *record.Attempt) bool {
+	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
+	p.failAttempt(a.Reason, a.Message)
+	if t := p.rec.LastTermination; t != nil && t.Incarnation == 0 && t.At.Equal(p.Now) {
+		t.Incarnation = a.Incarnation
+	}
+	return p.say(spec.ReasonStarting, "the attempt was given up, and its client has ended", soon)
 }
 
 func (p *pass) marked(attempt string) bool {

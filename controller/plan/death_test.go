@@ -54,7 +54,7 @@ func TestADeathIsAccountedForAndFollowedByAStart(t *testing.T) {
 		{"the tmux server was killed and none runs", up(gone(0), noServer), expect{
 			rule: "Server", reason: spec.ReasonServerStarting, looked: true, events: died, changes: allOf(ended(spec.ReasonLost, nil), counted),
 		}},
-		{"intents of a person are settled as well", up(exited(0), intends(record.IntentRestart, 3)), respawns(dies, ended(spec.ReasonCompleted, &observe.Exit{}), counted, func(r *record.Record) { r.Intent = nil })},
+		{"intents of a person are settled as well", up(exited(0), intends(record.IntentRestart, 3)), respawns(dies, ended(spec.ReasonCompleted, &observe.Exit{}), counted, restartWanted)},
 	})
 }
 

@@ -119,6 +119,10 @@ func (p *pass) judgeRecovery() bool {
 		p.rec.Spec == nil || p.rec.Spec.RecoveryPolicy != spec.RecoveryDormant {
 		return false
 	}
+	if a := p.Record.Attempt; a != nil && a.Demand != nil {
+		// A person has asked for the start that this daemon found unfinished.
+		return false
+	}
 	p.latch(spec.ReasonNotRecovered, "its client was lost while no daemon looked; recoveryPolicy is Dormant")
 	p.event(Normal, spec.ReasonNotRecovered, "Stays down until it is resumed: "+p.rec.Latch.Message)
 	return false

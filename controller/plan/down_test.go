@@ -102,7 +102,7 @@ func TestAnIntentEndsTheIncarnationThatItIsAbout(t *testing.T) {
 			changes: allOf(ended(spec.ReasonExited, &observe.Exit{Code: 1}), counted, latch),
 		}},
 		{"a completed one that was to be restarted is started", up(exited(0), ofSpec(restartPolicy(spec.RestartNever)), intends(record.IntentRestart, 3)),
-			respawns([]string{"Normal Died", "Normal Completed"}, ended(spec.ReasonCompleted, &observe.Exit{}), counted, forgets)},
+			respawns([]string{"Normal Died", "Normal Completed"}, ended(spec.ReasonCompleted, &observe.Exit{}), counted, restartWanted)},
 		{"a restart keeps the demand that is there", down(intends(record.IntentRestart, 3), demanded), creates(nil, forgets)},
 	})
 }
@@ -139,6 +139,16 @@ func TestRecoveryPolicyIsAskedAtTheFirstLookOnly(t *testing.T) {
 		{"Dormant starts one that never had a client", down(dormant, firstLook, ofRecord(func(r *record.Record) { r.Incarnation = 0 })), creates(nil)},
 		{"Dormant starts one that dies under the daemon's eyes", up(exited(0), dormant), respawns([]string{"Normal Died"}, ended(spec.ReasonCompleted, &observe.Exit{}), counted)},
 		{"Dormant starts one that is wanted", down(dormant, firstLook, demanded), creates(nil)},
+		{"Dormant goes on with a start that a person asked for", starting(dormant, firstLook, fenced(spec.ReasonStartFailed), noPanes, ofRecord(func(r *record.Record) {
+			r.Attempt.ID, r.Attempt.Demand = "a9", &record.Demand{Reason: spec.ReasonResumed, At: now}
+		})), creates([]string{"Warning StartFailed"}, counted, func(r *record.Record) {
+			r.LastTermination = &record.Termination{Reason: spec.ReasonStartFailed, At: now}
+		})},
+		{"Dormant stays down when nobody asked for the start", starting(dormant, firstLook, fenced(spec.ReasonStartFailed), dead(0, ptr.To(1), 0)), expect{
+			rule: "Latch", reason: spec.ReasonNotRecovered, looked: true, events: []string{"Warning StartFailed", "Normal NotRecovered"}, changes: allOf(counted, latch, func(r *record.Record) {
+				r.Attempt, r.LastTermination = nil, &record.Termination{Reason: spec.ReasonStartFailed, At: now}
+			}),
+		}},
 		{"Dormant keeps one that runs", up(dormant, firstLook), expect{rule: "Live", reason: spec.ReasonRunning, looked: true}},
 		{"Dormant leaves another latch as it is", down(dormant, firstLook, latched(spec.ReasonTerminated)), expect{rule: "Latch", reason: spec.ReasonTerminated, looked: true}},
 		{"without a spec nothing is judged", down(firstLook, func(in *Input) { in.Desired.Spec, in.Record.Spec = nil, nil }), expect{rule: "Refusal", reason: spec.ReasonInvalid, looked: true}},

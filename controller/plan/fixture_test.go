@@ -332,15 +332,21 @@ func counted(r *record.Record) {
 
 // opened is a new attempt of the next incarnation.
 func opened(r *record.Record) {
-	s := r.Spec.DeepCopy()
+	s, demand := r.Spec.DeepCopy(), r.Demand
 	r.Demand = nil
 	r.Attempt = &record.Attempt{
-		ID: "a4", Incarnation: r.Incarnation + 1, Fence: record.FenceOpen, OpenedAt: now, Spec: *s,
+		Demand: demand,
+		ID:     "a4", Incarnation: r.Incarnation + 1, Fence: record.FenceOpen, OpenedAt: now, Spec: *s,
 		Order: actuate.Order{
 			Instance: instance, UID: uid, Session: "shop", Incarnation: r.Incarnation + 1, Attempt: "a4", Command: []string{"agent"},
 			Directory: "/work", Env: s.Client.Env, EnvFrom: s.Client.EnvFrom, ShellMode: s.Client.ShellMode, Base: []string{"PATH=/bin"},
 		},
 	}
+}
+
+// restartWanted is an intent to restart that has become a demand.
+func restartWanted(r *record.Record) {
+	r.Intent, r.Demand = nil, &record.Demand{Reason: spec.ReasonRestarting, At: now}
 }
 
 // ending begins a stop.

@@ -187,11 +187,18 @@ func (p *pass) endOrphan() bool {
 		return false
 	}
 	for _, c := range p.liveClients() {
-		if _, ok := p.paneOf(c); ok {
+		if _, ok := p.paneOf(c); ok || p.youngerThanListing(c) {
 			continue
 		}
 		p.event(Warning, spec.ReasonOrphan, fmt.Sprintf("Ending pid %d: it runs without its pane", c.process.PID))
 		return p.beginStop(record.StopOrphan, c.process)
 	}
 	return false
+}
+
+// youngerThanListing says whether c is the pending attempt's client and was
+// executed after the listing was made: its pane may be there by now.
+func (p *pass) youngerThanListing(c liveClient) bool {
+	a := p.rec.Attempt
+	return a != nil && c.attempt == a.ID && p.Seen.ReceiptState == ReceiptFound && p.Seen.Receipt.At.After(p.Seen.At)
 }

@@ -124,7 +124,7 @@ func (p *pass) start() bool {
 	if p.rec.Demand != nil && p.Policy.wait(p.rec.BackOff.Deaths) > 0 {
 		p.rec.BackOff.BoughtAt = p.Now
 	}
-	p.rec.Attempt, p.rec.Demand = a, nil
+	p.rec.Attempt, a.Demand, p.rec.Demand = a, p.rec.Demand, nil
 	p.plan.Action = action
 	return p.say(spec.ReasonStarting, fmt.Sprintf("starting incarnation %d", a.Incarnation), pollReceipt)
 }

@@ -38,12 +38,23 @@ func stopSentence(reason record.StopReason, process observe.Process) string {
 // stopGrace is the time between SIGTERM and SIGKILL. A process that nobody can
 // see any more gets at most three seconds.
 func (p *pass) stopGrace() time.Duration {
-	switch p.rec.Stop.Reason {
+	s, c := p.rec.Stop, p.rec.Client
+	switch s.Reason {
 	case record.StopOrphan, record.StopDuplicate, record.StopLeftover:
 		return min(p.grace(), leftoverGrace)
-	default:
-		return p.grace()
+	case record.StopSuspended, record.StopTerminated, record.StopRemoved:
+		// It may have begun as the stop of an orphan.
+		if c != nil && c.Process == s.Process && !p.inPane(c) {
+			return min(p.grace(), leftoverGrace)
+		}
+	case record.StopRestarting, record.StopUpdating, record.StopStartTimeout:
 	}
+	return p.grace()
+}
+
+func (p *pass) inPane(c *record.Client) bool {
+	_, ok := p.paneOf(liveClient{process: c.Process, panePID: c.PanePID})
+	return ok
 }
 
 // continueStop carries a stop to its verified end: SIGTERM, SIGKILL after the
@@ -53,6 +64,7 @@ func (p *pass) continueStop() bool {
 	if s == nil {
 		return false
 	}
+	p.raiseStop(s)
 	switch p.Seen.Stop {
 	case observe.Running:
 		return p.signalStop(s)
@@ -66,10 +78,30 @@ func (p *pass) continueStop() bool {
 	return p.finishStop(s)
 }
 
+// raiseStop: a stop that was to be followed by another client has become one for
+// good meanwhile. The descendants are noted for every stop; those that an earlier
+// restart left running belong to them.
+func (p *pass) raiseStop(s *record.Stop) {
+	if !s.Reason.EndsTree() && p.rec.Client != nil && p.rec.Client.Process == s.Process {
+		switch p.unwanted() {
+		case spec.ReasonRemoved:
+			s.Reason = record.StopRemoved
+		case spec.ReasonSuspended:
+			s.Reason = record.StopSuspended
+		case spec.ReasonTerminated:
+			s.Reason = record.StopTerminated
+		}
+	}
+	if s.Reason.EndsTree() && len(p.rec.Survivors) > 0 {
+		s.Descendants = append(s.Descendants, p.rec.Survivors...)
+		p.rec.Survivors = nil
+	}
+}
+
 func (p *pass) signalStop(s *record.Stop) bool {
 	grace := p.stopGrace()
 	if s.TermAt.IsZero() {
-		s.TermAt, s.Descendants = p.Now, p.Seen.Tree
+		s.TermAt, s.Descendants = p.Now, append(s.Descendants, p.Seen.Tree...)
 		p.signal(actuate.SignalTerm, s.Process)
 		return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process), max(grace, soon))
 	}

@@ -45,6 +45,10 @@ func TestAStopGoesItsWay(t *testing.T) {
 	kills := expect{rule: "Stop", reason: spec.ReasonStopping, action: actuate.ActionSignal, requeue: killRepeat, events: []string{"Warning Killed"}, changes: func(r *record.Record) {
 		r.Stop.KillAt = now
 	}, also: signals(actuate.SignalKill, 100)}
+	changed := func(e expect, more func(*record.Record)) expect {
+		e.changes = allOf(e.changes, more)
+		return e
+	}
 	killsAgain := kills
 	killsAgain.reason, killsAgain.events = spec.ReasonClientIgnoresKill, nil
 	waits := func(reason string, requeue time.Duration) expect {
@@ -75,7 +79,12 @@ func TestAStopGoesItsWay(t *testing.T) {
 		{"a leftover as well", stopping(record.StopLeftover, ofSpec(graceOf(30)), termed(3*time.Second)), kills},
 		{"less when the spec says so", stopping(record.StopOrphan, ofSpec(graceOf(1)), termed(time.Second)), kills},
 		{"one that did not start in time gets its whole grace", stopping(record.StopStartTimeout, ofSpec(graceOf(30)), termed(3*time.Second)), waits(spec.ReasonStopping, 27*time.Second)},
-		{"it is gone on with although nobody wants it any more", stopping(record.StopUpdating, removed, termed(10*time.Second)), kills},
+		{"it is gone on with although nobody wants it any more, and then for good", stopping(record.StopUpdating, removed, termed(10*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopRemoved })},
+		{"it becomes one for good when the session is suspended meanwhile", stopping(record.StopRestarting, ofSpec(suspended), termed(10*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopSuspended })},
+		{"an orphan gets no more time by that", stopping(record.StopOrphan, noPanes, ofSpec(suspended), ofSpec(graceOf(30)), termed(3*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopSuspended })},
+		{"what an earlier restart left is ended with it", stopping(record.StopSuspended, ofSpec(suspended), termed(10*time.Second), func(in *Input) { in.Record.Survivors = []observe.Process{process(77)} }), changed(kills, func(r *record.Record) {
+			r.Stop.Descendants, r.Survivors = append(r.Stop.Descendants, process(77)), nil
+		})},
 		{"and although it is wanted again", stopping(record.StopSuspended, termed(10*time.Second)), kills},
 		{"a clock that has jumped back makes the grace begin anew, at most", stopping(updating, termed(-time.Hour)), expect{
 			rule: "Stop", reason: spec.ReasonStopping, requeue: 10 * time.Second, changes: func(r *record.Record) { r.Stop.TermAt = now },
@@ -162,7 +171,7 @@ func TestAStopEndsWithItsProcess(t *testing.T) {
 	latch := func(r *record.Record) { r.Intent, r.Latch = nil, &record.Latch{Reason: spec.ReasonTerminated, At: now} }
 	check(t, []row{
 		{"updated: the next one is started, and nothing is counted", stopping(record.StopUpdating, stopped(exited(0))), starts([]string{"Normal Stopped"}, ended(spec.ReasonStopped, zero))},
-		{"restarted: the same", stopping(record.StopRestarting, intends(record.IntentRestart, 3), stopped(signalled(9))), starts([]string{"Normal Stopped"}, ended(spec.ReasonStopped, kill), func(r *record.Record) { r.Intent = nil })},
+		{"restarted: the same", stopping(record.StopRestarting, intends(record.IntentRestart, 3), stopped(signalled(9))), starts([]string{"Normal Stopped"}, ended(spec.ReasonStopped, kill), restartWanted)},
 		// A14
 		{"terminated: it stays down", stopping(record.StopTerminated, intends(record.IntentTerminate, 3), stopped(exited(0))), rests("Latch", spec.ReasonTerminated, []string{"Normal Stopped", "Normal Terminated"}, ended(spec.ReasonStopped, zero), latch)},
 		{"terminated and wanted again meanwhile: the last word counts", stopping(record.StopTerminated, demanded, stopped(exited(0))), starts([]string{"Normal Stopped"}, ended(spec.ReasonStopped, zero))},

@@ -93,6 +93,8 @@ type Attempt struct {
 	Order       actuate.Order `json:"order"`
 	// Spec it was made from.
 	Spec spec.SessionSpec `json:"spec"`
+	// Demand that it serves; nil when nobody asked for it.
+	Demand *Demand `json:"demand,omitempty"`
 	// Reason and Message of giving it up, once the fence is closed.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -247,6 +249,7 @@ func (r Record) Copy() Record {
 // copyInside replaces what a shares with the attempt that it is a copy of.
 func (a *Attempt) copyInside() {
 	a.Spec = *a.Spec.DeepCopy()
+	a.Demand = copyOf(a.Demand)
 	o := &a.Order
 	o.Command, o.Base = slices.Clone(o.Command), slices.Clone(o.Base)
 	inside := (&spec.ClientSpec{Env: o.Env, EnvFrom: o.EnvFrom}).DeepCopy()

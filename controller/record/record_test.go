@@ -45,6 +45,7 @@ func full() Record {
 		Incarnation: 4,
 		Attempt: &Attempt{
 			ID: "a5", Incarnation: 5, Fence: FenceOpen, OpenedAt: now, Spec: s, Reason: spec.ReasonStartTimeout, Message: "late",
+			Demand: &Demand{Reason: spec.ReasonRestarting, At: now},
 			Order: actuate.Order{
 				Instance: "i", UID: uid, Session: "shop", Incarnation: 5, Attempt: "a5", Command: []string{"agent"}, Directory: "/work",
 				Env: s.Client.Env, EnvFrom: s.Client.EnvFrom, ShellMode: spec.ShellNone, Base: []string{"PATH=/bin"},

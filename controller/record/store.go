@@ -30,7 +30,8 @@ const (
 // with the generation before it in a second file.
 type Store struct {
 	state string
-	// newer are the uids whose files Load found to be of a newer version.
+	// newer are the uids whose files Load found to be of a newer version, or not to
+	// be readable.
 	newer map[string]bool
 }
 
@@ -137,7 +138,9 @@ func (s *Store) loadInto(out *Loaded, uid string) error {
 		s.refuse(out, uid, s.path(uid), err)
 		return nil
 	case !errors.Is(err, durable.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist):
-		return err
+		// It may be good: it is neither used nor moved, and stops no other session.
+		s.refuse(out, uid, s.previous(uid), err)
+		return nil
 	}
 	previous, perr := readRecord(s.previous(uid), uid)
 	switch {
@@ -149,7 +152,8 @@ func (s *Store) loadInto(out *Loaded, uid string) error {
 		s.refuse(out, uid, s.previous(uid), perr)
 		return nil
 	case !errors.Is(perr, durable.ErrCorrupt) && !errors.Is(perr, fs.ErrNotExist):
-		return perr
+		s.refuse(out, uid, s.previous(uid), perr)
+		return nil
 	}
 	name := cmp.Or(looseName(s.path(uid)), looseName(s.previous(uid)))
 	out.Bad = append(out.Bad, Bad{UID: uid, Name: name, Err: fmt.Errorf("%w: %w", durable.ErrCorrupt, errors.Join(err, perr))})

@@ -248,7 +248,8 @@ func TestANewerRecordIsNeverTouched(t *testing.T) {
 	}
 }
 
-// What cannot be read is neither damaged nor missing.
+// What cannot be read is neither damaged nor missing: it is left as it is, is not
+// written over, and stops no other session.
 func TestAnUnreadableRecordIsNotTakenForADamagedOne(t *testing.T) {
 	for _, path := range []func(*Store) string{
 		func(s *Store) string { return s.path(uid) },
@@ -256,9 +257,16 @@ func TestAnUnreadableRecordIsNotTakenForADamagedOne(t *testing.T) {
 	} {
 		s := newStore(t)
 		require.NoError(t, os.Mkdir(path(s), 0o700)) // reading it is EISDIR, for root as well
-		_, err := s.Load()
-		require.Error(t, err)
-		require.Len(t, s.files(t, "records"), 1)
+		other := small(1)
+		other.UID = "33333333-3333-4333-8333-333333333333"
+		require.NoError(t, s.Save(other))
+		loaded := load(t, s)
+		require.Len(t, loaded.Records, 1)
+		require.Len(t, loaded.Bad, 1)
+		require.Equal(t, uid, loaded.Bad[0].UID)
+		require.NotErrorIs(t, loaded.Bad[0].Err, durable.ErrCorrupt)
+		require.Error(t, s.Save(small(2)))
+		require.Len(t, s.files(t, "records"), 2)
 		require.Empty(t, s.files(t, "quarantine"))
 	}
 }

@@ -40,7 +40,7 @@ func TestTheBackOffOfAClientThatDiesAtOnceGrowsAndIsKept(t *testing.T) {
 		assert.InDelta(t, waitAfter(s.Status.ConsecutiveDeaths).Seconds(), wait.Seconds(), 1.5, "after %d deaths", s.Status.ConsecutiveDeaths)
 	}
 	before := w.inBackOff("s", 7)
-	starts := len(w.startsOf("s"))
+	starts := w.countOf("s")
 	require.EqualValues(t, 7, before.Status.ConsecutiveDeaths)
 	told := w.eventually([]string{"describe", "s"}, "CrashLoopBackOff", "(7th death in a row)", "exit code 3", "| boom", "Next attempt:")
 	assert.Contains(t, told, "muxlet logs s")
@@ -51,11 +51,11 @@ func TestTheBackOffOfAClientThatDiesAtOnceGrowsAndIsKept(t *testing.T) {
 	after := w.inBackOff("s", 7)
 	assert.EqualValues(t, 7, after.Status.ConsecutiveDeaths)
 	assert.WithinDuration(t, before.Status.NextAttemptTime.Time, after.Status.NextAttemptTime.Time, time.Second)
-	assert.Equal(t, starts, len(w.startsOf("s")), "a restart of the daemon is no way round the back-off")
+	assert.Equal(t, starts, w.countOf("s"), "a restart of the daemon is no way round the back-off")
 	w.eventually([]string{"describe", "s"}, "(7th death in a row)", "exit code 3", "| boom")
 	later := w.inBackOff("s", 8)
 	assert.EqualValues(t, 8, later.Status.ConsecutiveDeaths)
-	assert.Equal(t, starts+1, len(w.startsOf("s")))
+	assert.Equal(t, starts+1, w.countOf("s"))
 
 	w.declare("s", "say mended")
 	s := w.runs("s")

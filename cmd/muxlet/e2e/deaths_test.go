@@ -98,7 +98,7 @@ func killAgainAndAgain(t *testing.T) {
 	for n := int64(1); n <= kills; n++ {
 		s := w.runsAs("s", n)
 		if last := s.Status.Client.LastTermination; n > 1 {
-			require.EqualValues(t, n-1, last.Incarnation)
+			require.Equal(t, n-1, last.Incarnation)
 			assert.Equal(t, "SIGKILL", last.Signal, "the end of incarnation %d: %+v", n-1, last)
 		}
 		size := len(w.startLines())
@@ -113,5 +113,5 @@ func killAgainAndAgain(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("%d kills: from the kill to the next client: median %s, p99 %s, max %s", kills, took[kills/2], took[kills*99/100], took[kills-1])
 	assert.Less(t, took[kills-1], noticed)
-	assert.Equal(t, kills+1, len(w.startsOf("s")), "one start for each death")
+	assert.Equal(t, kills+1, w.countOf("s"), "one start for each death")
 }

@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -99,6 +100,7 @@ func TestARuntimePathThatIsTooLongForASocketWorks(t *testing.T) {
 	w.declare("s", "stay")
 	w.waitFor("the session runs", func() bool { return len(w.startsOf("s")) == 1 })
 	w.eventually([]string{"get"}, string(spec.StatusRunning))
+	w.Cleanup(w.removeSocketDirectory())
 	client := w.nth("s", 1).pid
 	w.kill()
 	w.spawn()
@@ -106,4 +108,13 @@ func TestARuntimePathThatIsTooLongForASocketWorks(t *testing.T) {
 	w.does("delete", "s")
 	_, alive := ticksOf(client)
 	assert.False(t, alive)
+}
+
+// removeSocketDirectory removes the short directory that muxlet made for its
+// sockets, when nothing uses it any more.
+func (w *World) removeSocketDirectory() func() {
+	w.Helper()
+	found := regexp.MustCompile(`(?m)^  Socket: +(/tmp/muxlet-.*)/tmux\.sock$`).FindStringSubmatch(w.does("describe", "s"))
+	require.Len(w, found, 2, "the sockets have a short directory")
+	return func() { assert.NoError(w, os.RemoveAll(found[1])) }
 }

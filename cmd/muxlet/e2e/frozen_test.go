@@ -22,16 +22,17 @@ func TestAFrozenTmuxChangesNothingAndGetAnswersWithinASecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start()
-	for _, name := range []string{"same", "killed", "edited", "removed"} {
+	names := []string{"same", "killed", "edited", "removed", "restarted"}
+	before := map[string]int{}
+	for _, name := range names {
 		w.declare(name, "say old", "updateStrategy: {type: Recreate}")
 	}
-	before := map[string]int{}
-	for _, name := range []string{"same", "killed", "edited", "removed"} {
+	for _, name := range names {
 		before[name] = pid(w.runs(name))
 	}
 	server := w.server().pid
 	signal(t, server, unix.SIGSTOP)
-	w.answersUntil("Unknown is shown", func(text string) bool { return strings.Count(text, "Unknown") >= 4 })
+	w.answersUntil("Unknown is shown", func(text string) bool { return strings.Count(text, "Unknown") >= 5 })
 	signal(t, before["killed"], unix.SIGKILL)
 	w.waitFor("the killed one is dead", func() bool {
 		_, alive := ticksOf(before["killed"])
@@ -45,16 +46,20 @@ func TestAFrozenTmuxChangesNothingAndGetAnswersWithinASecond(t *testing.T) {
 	assert.Contains(t, told, "TmuxTimeout")
 	assert.Contains(t, told, "last seen")
 	assert.Contains(t, told, "nothing is started or stopped")
-	assert.Equal(t, 6, w.muxlet("restart", "same").code, "tmux cannot be asked: trying again can help")
+	a := w.muxlet("restart", "restarted")
+	assert.Equal(t, 6, a.code)
+	assert.Contains(t, a.errOut, "the request is done when tmux answers")
 
 	signal(t, server, unix.SIGCONT)
 	w.runsAs("killed", 2)
 	w.runsAs("edited", 2)
 	w.runsAs("added", 1)
+	w.runsAs("restarted", 2)
 	w.gone("removed")
 	assert.Empty(t, w.family("removed"))
 	assert.Equal(t, "say new", w.nth("edited", 2).words)
-	w.oneEach(map[string]int{"same": 0, "killed": 0, "edited": 0, "added": 0})
+	assert.Equal(t, before["same"], pid(w.runs("same")))
+	w.oneEach(map[string]int{"same": 0, "killed": 0, "edited": 0, "added": 0, "restarted": 0})
 }
 
 func TestAFrozenTmuxIsAsBeforeWhenItGoesOn(t *testing.T) {

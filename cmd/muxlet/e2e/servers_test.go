@@ -43,7 +43,7 @@ func (w *World) oneEach(sessions map[string]int) {
 	for name := range sessions {
 		clients := w.clients(name)
 		if assert.Len(w, clients, 1, "clients of %s", name) {
-			assert.Equal(w, pid(w.get(name)), clients[0].pid)
+			assert.Equal(w, pid(w.runs(name)), clients[0].pid)
 		}
 	}
 }

@@ -73,6 +73,9 @@ func (w *World) startsOf(session string) []start {
 	return out
 }
 
+// countOf the starts of a session's fake clients.
+func (w *World) countOf(session string) int { return len(w.startsOf(session)) }
+
 // nth waits until a session's fake client was started n times, and never more,
 // and returns the last start. A client runs a moment before it writes that down.
 func (w *World) nth(session string, n int) start {

@@ -10,13 +10,13 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/spec"
 )
@@ -114,7 +114,20 @@ func (w *World) becomes(name, what string, as func(*spec.Session) bool) *spec.Se
 // runs waits until a client of the session runs and is ready.
 func (w *World) runs(name string) *spec.Session {
 	w.Helper()
-	return w.becomes(name, "running", isRunning)
+	return w.written(w.becomes(name, "running", isRunning))
+}
+
+// written waits until a fake client has written down its start: it runs a moment
+// before.
+func (w *World) written(s *spec.Session) *spec.Session {
+	w.Helper()
+	if len(s.Spec.Client.Command) == 0 || s.Spec.Client.Command[0] != w.dir+"/bin/fake" {
+		return s
+	}
+	w.waitFor("client of "+s.Name+" writes down its start", func() bool {
+		return slices.ContainsFunc(w.startsOf(s.Name), func(start start) bool { return start.pid == pid(s) })
+	})
+	return s
 }
 
 func isRunning(s *spec.Session) bool {
@@ -128,7 +141,7 @@ func (w *World) runsAs(name string, incarnation int64) *spec.Session {
 		return isRunning(s) && s.Status.Client.Incarnation >= incarnation
 	})
 	require.Equal(w, incarnation, s.Status.Client.Incarnation)
-	return s
+	return w.written(s)
 }
 
 // gone waits until the session is not known any more.
@@ -150,16 +163,6 @@ func reason(s *spec.Session, kind string) string {
 
 func isTrue(s *spec.Session, kind string) bool {
 	return meta.IsStatusConditionTrue(s.Status.Conditions, kind)
-}
-
-// conditionMessage is the message of a condition with that status and reason;
-// empty when the condition is not so.
-func conditionMessage(s *spec.Session, kind string, status metav1.ConditionStatus, reason string) string {
-	c := meta.FindStatusCondition(s.Status.Conditions, kind)
-	if c == nil || c.Status != status || c.Reason != reason {
-		return ""
-	}
-	return c.Message
 }
 
 // events of the session, one line each.
