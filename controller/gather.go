@@ -158,17 +158,24 @@ func (c *Controller) seeClients(seen *plan.Seen, s *session, instance string) {
 			}
 		}
 	}
+	c.seeHolder(seen, s, instance)
+}
+
+// seeHolder adds who holds the lease although the record knows nothing of it.
+func (c *Controller) seeHolder(seen *plan.Seen, s *session, instance string) {
 	holder := seen.Lease.Holder
-	unknownHolder := seen.Lease.State == observe.Running && holder != 0 && s.rec.Attempt == nil &&
-		(s.rec.Client == nil || s.rec.Client.Process.PID != holder)
-	if unknownHolder {
-		c.noteMark(s, holder, instance)
+	expected := s.rec.Attempt != nil || (s.rec.Client != nil && s.rec.Client.Process.PID == holder)
+	if seen.Lease.State != observe.Running || holder == 0 || expected {
+		seen.Clients = c.eyes.marked(s.rec.UID)
+		return
 	}
+	c.noteMark(s, holder, instance)
 	seen.Clients = c.eyes.marked(s.rec.UID)
-	if unknownHolder && !known(seen.Clients, holder) {
-		if process, live := c.Processes.Identify(holder); live == observe.Running && c.settledHolder(s, process) {
-			seen.Clients = append(seen.Clients, observe.MarkedProcess{Mark: observe.Mark{UID: s.rec.UID, Process: process}})
-		}
+	if known(seen.Clients, holder) {
+		return
+	}
+	if process, live := c.Processes.Identify(holder); live == observe.Running && c.settledHolder(s, process) {
+		seen.Clients = append(seen.Clients, observe.MarkedProcess{Mark: observe.Mark{UID: s.rec.UID, Process: process}})
 	}
 }
 

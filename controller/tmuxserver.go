@@ -5,12 +5,9 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
@@ -56,78 +53,18 @@ type serverState struct {
 	looked     bool
 }
 
-func (c *Controller) serverPath() string   { return filepath.Join(c.StateDir, "server.json") }
-func (c *Controller) instancePath() string { return filepath.Join(c.StateDir, "instance") }
+func (c *Controller) serverPath() string { return filepath.Join(c.StateDir, "server.json") }
 
 // loadInstance reads the instance and the recorded server. A missing or damaged
-// instance is not made anew here: tmux is asked for it first.
-func (c *Controller) loadInstance() error {
-	var instance string
-	switch err := durable.Read(c.instancePath(), instanceVersion, &instance); {
-	case err == nil:
-		if err := c.setInstance(instance); err != nil {
-			return err
-		}
-	case errors.Is(err, fs.ErrNotExist):
-	case errors.Is(err, durable.ErrCorrupt):
-		c.Log.Error(err, "Instance file was damaged, asking tmux for it")
-	default:
-		return fmt.Errorf("read instance: %w", err)
-	}
-	var recorded observe.Server
-	switch err := durable.Read(c.serverPath(), serverVersion, &recorded); {
-	case err == nil:
-		c.mu.Lock()
-		c.server.recorded = &recorded
-		c.mu.Unlock()
-		c.watchServer(recorded)
-	case errors.Is(err, fs.ErrNotExist):
-	default:
-		c.Log.Error(err, "Record of the tmux server could not be used")
-	}
-	return nil
-}
 
-func (c *Controller) setInstance(instance string) error {
-	if err := c.ClaimInstance(instance); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.instance = instance
-	c.actuator = c.NewActuator(instance)
-	return nil
-}
+// instance is not made anew here: tmux is asked for it first.
 
 // look returns a snapshot that began at notBefore or later.
-func (c *Controller) look(ctx context.Context, notBefore time.Time) *snapshot {
-	return c.eyes.at(ctx, notBefore, c.judge)
-}
 
 // judge says what an answer proves, by what is recorded of the server.
-func (c *Controller) judge(a observe.Answer) snapshot {
-	c.mu.Lock()
-	recorded, instance := c.server.recorded, c.instance
-	c.mu.Unlock()
-	state := observe.Gone
-	if recorded != nil {
-		state = c.Processes.State(recorded.Process)
-	}
-	view := observe.JudgeServer(a, recorded, state, instance)
-	if view.State == observe.ServerRunning && instance != "" && (view.New || recorded.StartTime == 0) {
-		if err := c.recordServer(view.Listing.Server); err != nil {
-			view = observe.ServerView{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
-		}
-	}
-	snap := c.arrange(view, instance)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.server.noneProven = c.server.noneProven && view.State != observe.ServerRunning
-	snap.unproven = view.State == observe.ServerNone && !c.server.noneProven
-	return snap
-}
 
 // recordServer makes s the server whose listings count.
+
 func (c *Controller) recordServer(s observe.Server) error {
 	if err := durable.Write(c.serverPath(), serverVersion, s); err != nil {
 		return fmt.Errorf("record tmux server: %w", err)
@@ -145,6 +82,7 @@ func (c *Controller) recordServer(s observe.Server) error {
 }
 
 // watchServer asks for a hint when the server ends.
+
 func (c *Controller) watchServer(s observe.Server) {
 	if err := c.Deaths.Watch(s.Process, serverKey); err != nil {
 		c.Log.V(1).Info("Tmux server is not watched, its death is found at resync", "serverPID", s.Process.PID, "err", err.Error())
@@ -152,59 +90,19 @@ func (c *Controller) watchServer(s observe.Server) {
 }
 
 // arrange sorts the panes of a view, and compares them with the view before:
+
 // when most sessions died in between, the snapshot needs to be confirmed.
-func (c *Controller) arrange(view observe.ServerView, instance string) snapshot {
-	s := snapshot{view: view, panes: map[string][]observe.Pane{}, holders: map[string]string{}, own: map[string]string{}, confirmation: plan.Confirmed}
-	before, _, _ := c.eyes.latest()
-	if view.State == observe.ServerUnknown {
-		if before != nil {
-			s.live = before.live
-		}
-		return s
-	}
-	s.live = map[string]bool{}
-	for name, id := range view.Listing.Sessions {
-		s.holders[name] = id
-	}
-	for _, p := range view.Listing.Panes {
-		if p.SessionLabel != "" {
-			s.own[p.SessionLabel] = p.SessionID
-		}
-		if instance == "" || p.Labels.Instance != instance || p.Labels.Role != observe.RoleClient || !oursToWrite(p.Labels) {
-			continue
-		}
-		s.panes[p.Labels.UID] = append(s.panes[p.Labels.UID], p)
-		if p.State == observe.Present {
-			s.live[p.Labels.UID] = true
-		}
-	}
-	if before != nil && c.massDeath(before.live, s.live) {
-		s.confirmation = plan.Unconfirmed
-	}
-	return s
-}
 
 // labelPattern matches what muxlet writes into the labels of a pane.
-var labelPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 // oursToWrite says whether the labels are spelled as muxlet spells them. A pane
-// whose labels somebody has edited would be refused by every action.
-func oursToWrite(l observe.Labels) bool {
-	return labelPattern.MatchString(l.UID) && labelPattern.MatchString(l.Attempt)
-}
 
-func (c *Controller) massDeath(before, after map[string]bool) bool {
-	lost := 0
-	for uid := range before {
-		if !after[uid] {
-			lost++
-		}
-	}
-	return lost > 0 && lost >= c.MassDeathMin && lost*100 >= c.MassDeathPercent*len(before)
-}
+// whose labels somebody has edited would be refused by every action.
 
 // reconcileServer looks at the tmux server, repairs it, and starts one when it
+
 // is proven that there is none and a session waits for it.
+
 func (c *Controller) reconcileServer(ctx context.Context) {
 	c.restoreState()
 	snap := c.look(ctx, c.Clock.Now())
@@ -238,8 +136,11 @@ func (c *Controller) reconcileServer(ctx context.Context) {
 }
 
 // noteUnknown asks for another look at everything soon, when a session's own look
+
 // went wrong although the server's last one did not: the hint that the session
+
 // had is used up.
+
 func (c *Controller) noteUnknown() {
 	c.mu.Lock()
 	known := c.server.looked && c.server.lastState != observe.ServerUnknown
@@ -251,7 +152,9 @@ func (c *Controller) noteUnknown() {
 }
 
 // spread passes the snapshot on to every session when its meaning has changed,
+
 // or when everything is due to be looked at.
+
 func (c *Controller) spread(snap *snapshot) {
 	c.mu.Lock()
 	changed := !c.server.looked || c.server.lastState != snap.view.State
@@ -276,81 +179,21 @@ func (c *Controller) spread(snap *snapshot) {
 }
 
 // prepare makes sure that the instance is known and that the process table was
+
 // searched for clients. Nothing may be started before.
-func (c *Controller) prepare(ctx context.Context, snap *snapshot) (ready bool) {
-	c.mu.Lock()
-	instance, scanned := c.instance, c.server.scanned
-	c.mu.Unlock()
-	if instance == "" {
-		c.resolveInstance(ctx, snap)
-		return false
-	}
-	if scanned {
-		return true
-	}
-	if err := c.eyes.scan(instance); err != nil {
-		c.Log.Error(err, "Process table could not be searched for clients")
-		return false
-	}
-	c.mu.Lock()
-	c.server.scanned, c.resyncDue = true, true
-	c.mu.Unlock()
-	return true
-}
 
 // resolveInstance finds out who we are when the state directory does not tell:
+
 // from the live server, from the clients of our socket, and only then anew.
-func (c *Controller) resolveInstance(ctx context.Context, snap *snapshot) {
-	instance := ""
-	switch snap.view.State {
-	case observe.ServerUnknown:
-		c.repairServer(ctx, snap)
-		return
-	case observe.ServerNone:
-		if c.claimUnrecorded(ctx) {
-			return
-		}
-	case observe.ServerRunning:
-		instance = snap.view.Listing.Server.Instance
-	}
-	if instance == "" {
-		marked, err := c.Processes.Scan("")
-		if err != nil {
-			c.Log.Error(err, "Process table could not be searched for clients")
-			return
-		}
-		instance = instanceOn(c.socket(), marked)
-	}
-	from := "the tmux server or its clients"
-	if instance == "" {
-		instance, from = c.NewID(), "nowhere: made anew"
-	}
-	if err := durable.Write(c.instancePath(), instanceVersion, instance); err != nil {
-		c.Log.Error(err, "Instance could not be written")
-		return
-	}
-	c.Log.Info("Resolved instance", "instance", instance, "from", from)
-	if err := c.setInstance(instance); err != nil {
-		// Looked at again: the other daemon may end.
-		c.Log.Error(err, "Instance could not be claimed")
-		return
-	}
-	c.queue.Add(serverKey)
-}
 
 // instanceOn is the instance of the clients that were started on a socket.
-func instanceOn(socket string, marked []observe.MarkedProcess) string {
-	for _, m := range marked {
-		if m.Socket == socket {
-			return m.Instance
-		}
-	}
-	return ""
-}
 
 // claimUnrecorded finds a tmux server on our socket of which nothing is recorded
+
 // and which cannot be reached: state and socket were both lost. It becomes the
+
 // recorded one, so that none is started beside it.
+
 func (c *Controller) claimUnrecorded(ctx context.Context) bool {
 	c.mu.Lock()
 	recorded, actuator := c.server.recorded, c.actuator
@@ -378,6 +221,7 @@ func (c *Controller) claimUnrecorded(ctx context.Context) bool {
 }
 
 // proveNone passes on that there is no server of ours.
+
 func (c *Controller) proveNone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -387,7 +231,9 @@ func (c *Controller) proveNone() {
 }
 
 // configureServer claims a server that somebody else has started on our path.
+
 // Without our configuration its panes would vanish with their clients.
+
 func (c *Controller) configureServer(ctx context.Context, s observe.Server) {
 	c.mu.Lock()
 	claimed, actuator := s.Instance == c.instance, c.actuator
@@ -404,8 +250,11 @@ func (c *Controller) configureServer(ctx context.Context, s observe.Server) {
 }
 
 // findServer searches the process table for a tmux server on our socket, and then
+
 // on those that our own clients were started on: the runtime directory may have
+
 // been another one, and the record of the server may be lost.
+
 func (c *Controller) findServer() (s observe.Server, found bool, err error) {
 	c.mu.Lock()
 	instance := c.instance
@@ -435,6 +284,7 @@ func (c *Controller) findServer() (s observe.Server, found bool, err error) {
 }
 
 // repairServer asks the recorded server to make its socket anew.
+
 func (c *Controller) repairServer(ctx context.Context, snap *snapshot) {
 	if snap.view.Repair != observe.RepairSocket {
 		return
@@ -455,6 +305,7 @@ func (c *Controller) repairServer(ctx context.Context, snap *snapshot) {
 }
 
 // firstRepair says whether the trouble is a new one: what lasts is told once.
+
 func (c *Controller) firstRepair(trouble string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -481,7 +332,9 @@ func (c *Controller) restoreSocket(ctx context.Context, actuator actuate.Actuato
 }
 
 // startServer starts a tmux server, with a back-off of its own. It returns when
+
 // to look again; 0 for no sooner than usual.
+
 func (c *Controller) startServer(ctx context.Context) time.Duration {
 	c.mu.Lock()
 	wanted, left, actuator := c.server.wanted, c.server.nextTry.Sub(c.Clock.Now()), c.actuator
@@ -519,6 +372,7 @@ func (c *Controller) startServer(ctx context.Context) time.Duration {
 }
 
 // wantServer asks for a tmux server on behalf of a session.
+
 func (c *Controller) wantServer() {
 	c.mu.Lock()
 	already := c.server.wanted
@@ -530,7 +384,9 @@ func (c *Controller) wantServer() {
 }
 
 // RecordedSocket is the path on which the recorded server was started, as long as
+
 // that server may live, though the settings say another one by now; else empty.
+
 func (c *Controller) RecordedSocket() string {
 	c.mu.Lock()
 	recorded := c.server.recorded
@@ -542,6 +398,7 @@ func (c *Controller) RecordedSocket() string {
 }
 
 // socket is the path on which our server is asked now.
+
 func (c *Controller) socket() string {
 	if path := c.RecordedSocket(); path != "" {
 		return path
@@ -550,7 +407,9 @@ func (c *Controller) socket() string {
 }
 
 // ServerBinary returns a function that names the running server's own binary, so
+
 // that client and server speak the same protocol even after tmux was upgraded.
+
 func (c *Controller) ServerBinary(executable func(observe.Process) string) func() string {
 	return func() string {
 		c.mu.Lock()

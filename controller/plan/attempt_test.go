@@ -115,6 +115,28 @@ func TestAnAttemptThatDiedAtOnceIsCounted(t *testing.T) {
 	require.Equal(t, int64(5), p.Record.Attempt.Incarnation)
 }
 
+// A launcher that was past the fence, and was ended with its attempt: its number
+// is spent, and its exit is no exit of its own.
+func TestAGivenUpAttemptThatWasExecutedSpendsItsNumber(t *testing.T) {
+	ended := []given{receipt(observe.StageExec, 0), dead(0, ptr.To(0), 0), ofSeen(func(s *Seen) { s.ReceiptProcess = observe.Gone }), ofSpec(restartPolicy(spec.RestartNever))}
+	over := func(r *record.Record) { r.Incarnation, r.Attempt = 4, nil }
+	gives := expect{rule: "Attempt", reason: spec.ReasonStarting, requeue: soon, changes: over}
+	counts := gives
+	counts.events, counts.changes = []string{"Warning StartTimeout"}, allOf(over, counted, func(r *record.Record) {
+		r.LastTermination = &record.Termination{Incarnation: 4, Reason: spec.ReasonStartTimeout, At: now}
+	})
+	earlier := ofRecord(func(r *record.Record) {
+		r.LastTermination = &record.Termination{Incarnation: 3, Reason: spec.ReasonExited, At: now}
+	})
+	check(t, []row{
+		{"counted when it was late", starting(append(ended, fenced(spec.ReasonStartTimeout))...), counts},
+		{"not counted when nobody wanted it", starting(append(ended, fenced(spec.ReasonSuspended), earlier)...), gives},
+		{"while nothing is known of its process it is waited for", starting(append(ended, fenced(spec.ReasonStartTimeout), ofSeen(func(s *Seen) { s.ReceiptProcess = observe.LivenessUnknown }))...), expect{
+			rule: "Attempt", reason: spec.ReasonProcessUnknown, requeue: pollSlow,
+		}},
+	})
+}
+
 // M4: the receipt was lost with the state directory, the client lives.
 func TestAMarkedClientWithoutReceiptIsAdopted(t *testing.T) {
 	late := ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Second) })
@@ -237,6 +259,7 @@ func TestASilentAttemptIsFencedOff(t *testing.T) {
 		})), gives(spec.ReasonStartTimeout)},
 		{"at a minute when that says nothing", starting(old, ofRecord(func(r *record.Record) { r.Attempt.Spec.StartupTimeoutSeconds = nil })), gives(spec.ReasonStartTimeout)},
 		{"when its pane is dead", starting(dead(0, ptr.To(127), 0)), gives(spec.ReasonStartFailed)},
+		{"when its pane is dead, whatever has got its pid since", starting(reused(0)), gives(spec.ReasonStartFailed)},
 		{"when its process is gone although tmux does not say so", starting(ofSeen(func(s *Seen) { s.Panes[0].Live = observe.Gone })), gives(spec.ReasonStartFailed)},
 		{"when it has no pane", starting(noPanes), gives(spec.ReasonStartFailed)},
 		{"when the pane is another attempt's", starting(noPanes, seesPane(pane("%3", 3, 200))), gives(spec.ReasonStartFailed)},

@@ -27,6 +27,7 @@ func TestARemovedSessionIsTakenAway(t *testing.T) {
 		{"or left running, by its deletionPolicy", up(orphan, removed), expect{rule: "Remove", reason: spec.ReasonOrphaned, fate: FateArchive, looked: true, events: []string{"Normal Orphaned"}}},
 		{"then its dead pane goes", down(append(deadPane, removed)...), kills},
 		{"also one that tmux wrongly holds to be alive", down(seesPane(pane("%3", 3, 100)), ofSeen(func(s *Seen) { s.Panes[0].Live = observe.Gone }), removed), kills},
+		{"also a dead one whose pid is another process's by now", down(seesPane(pane("%3", 3, 100)), reused(0), removed), kills},
 		{"its pane goes although a client would have been left running", down(append(deadPane, orphan, removed)...), kills},
 		{"a pane that could not be judged is waited for", down(seesPane(pane("%3", 3, 100)), ofSeen(func(s *Seen) { s.Panes[0].Live = observe.LivenessUnknown }), removed), expect{
 			rule: "Remove", reason: spec.ReasonProcessUnknown, requeue: pollSlow, looked: true,

@@ -153,6 +153,14 @@ func dead(n int, status *int, signal int) given {
 	}
 }
 
+// reused: the pid of the dead pane n is another process's by now.
+func reused(n int) given {
+	return func(in *Input) {
+		p := &in.Seen.Panes[n]
+		p.State, p.Live, p.Process = observe.Dead, observe.Running, observe.Process{PID: p.PID, Ticks: 99_999}
+	}
+}
+
 // exited: the client ended with the status, and its pane shows that.
 func exited(status int) given {
 	return func(in *Input) {

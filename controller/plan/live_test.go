@@ -226,6 +226,11 @@ func TestAClientInItsPaneIsNoOrphan(t *testing.T) {
 		}), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), expect{
 			rule: "Attempt", reason: spec.ReasonStarted, requeue: soon, events: []string{"Normal Started"}, changes: executed(4, 210, 200),
 		}},
+		{"when it was executed after the listing was made: its pane may be there by now", starting(noPanes, seesClient(marked(4, 200)), receipt(observe.StageExec, 0), ofSeen(func(s *Seen) {
+			s.At = ago(time.Millisecond)
+		}), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), expect{
+			rule: "Attempt", reason: spec.ReasonStarted, requeue: soon, events: []string{"Normal Started"}, changes: executed(4, 200, 0),
+		}},
 		{"when its pane was moved to another session", up(ofSeen(func(s *Seen) {
 			s.Panes[0].SessionID, s.Panes[0].SessionName, s.Panes[0].WindowID = "$9", "elsewhere", "@9"
 		})), expect{rule: "Live", reason: spec.ReasonRunning, looked: true}},

@@ -117,7 +117,7 @@ func (v *verdicts) action(in Input, p Plan) {
 		v.pane(in, a)
 	case actuate.ActionSignal:
 		v.signal(in, p)
-	case actuate.ActionStartServer, actuate.ActionRestoreSocket:
+	case actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket:
 		v.must(false, "%s is not a session's to do", a.Kind)
 	}
 }

@@ -137,6 +137,7 @@ func TestAStartPrefersOurOwnDeadPane(t *testing.T) {
 	check(t, []row{
 		{"none: a new session", down(), starts(actuate.ActionCreate, "")},
 		{"one", down(seesPane(deadPane)), starts(actuate.ActionRespawn, "%2")},
+		{"one that is dead, whatever has got its pid since", down(seesPane(deadPane), reused(0)), starts(actuate.ActionRespawn, "%2")},
 		{"a dead one before one that tmux wrongly holds to be alive", down(seesPane(stale), seesPane(deadPane)), starts(actuate.ActionRespawn, "%2")},
 		{"whichever comes first", down(seesPane(deadPane), seesPane(stale)), starts(actuate.ActionRespawn, "%2")},
 		{"one that tmux wrongly holds to be alive: tmux is asked first", down(seesPane(stale), lastEnd(time.Second)), reaps(pollSlow)},

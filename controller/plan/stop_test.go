@@ -262,6 +262,9 @@ func TestALeftoverShellIsEnded(t *testing.T) {
 		{"with what it has started, when the session is removed", up(dies(removed)...), expect{
 			rule: "Remove", reason: spec.ReasonStopping, requeue: soon, looked: true, events: []string{"Normal Died"}, changes: allOf(append(died, ending(record.StopRemoved, 99))...),
 		}},
+		{"not what has got its pid after its end", up(dies(gone(time.Second), reused(0))...), respawns([]string{"Normal Died"}, append(died, func(r *record.Record) {
+			r.BackOff.LastDeathAt = ago(time.Second)
+		})...)},
 		{"not while its client runs", up(shell), expect{rule: "Live", reason: spec.ReasonRunning, looked: true}},
 		{"not while nothing is known of it: the death waits", up(dies(ofSeen(func(s *Seen) { s.Panes[0].Live = observe.LivenessUnknown }))...), expect{
 			rule: "Death", reason: spec.ReasonDied, requeue: pollSlow,

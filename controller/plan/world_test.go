@@ -186,7 +186,7 @@ func (w *world) act(a actuate.Action) {
 				w.end(b, &observe.Exit{Signal: map[actuate.Signal]int{actuate.SignalTerm: 15, actuate.SignalKill: 9}[a.Signal]})
 			}
 		}
-	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionRestoreSocket:
+	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket:
 	}
 }
 
