@@ -48,7 +48,7 @@ func TestAFrozenTmuxChangesNothingAndGetAnswersWithinASecond(t *testing.T) {
 	assert.Contains(t, told, "nothing is started or stopped")
 	a := w.muxlet("restart", "restarted")
 	assert.Equal(t, 6, a.code)
-	assert.Contains(t, a.errOut, "the request is done when tmux answers")
+	assert.Contains(t, a.errOut, "nothing is started or stopped")
 
 	signal(t, server, unix.SIGCONT)
 	w.runsAs("killed", 2)
