@@ -41,7 +41,11 @@ func (p *pass) judgeAttempt() bool {
 	case found:
 		return p.judgeFailure(a)
 	case p.Seen.ReceiptState == ReceiptUnknown:
-		return p.say(spec.ReasonStarting, "the launcher's receipt could not be read", pollSlow)
+		// A damaged receipt never becomes readable. While somebody holds the lease the
+		// client may run all the same.
+		if p.Seen.Lease.State != observe.Gone || p.Now.Sub(a.OpenedAt) < startupTimeout(&a.Spec) {
+			return p.say(spec.ReasonStarting, "the launcher's receipt could not be read", pollSlow)
+		}
 	}
 	return p.judgeSilent(a)
 }

@@ -96,9 +96,16 @@ func TestAnAttemptIsNotYetExecuted(t *testing.T) {
 		{"while nothing is known of its process", starting(receipt(observe.StageExec, time.Hour), ofSeen(func(s *Seen) { s.ReceiptProcess = observe.LivenessUnknown })), waits(spec.ReasonProcessUnknown, pollSlow)},
 		{"while its receipt cannot be read", starting(ofSeen(func(s *Seen) { s.ReceiptState = ReceiptUnknown })), waits(spec.ReasonStarting, pollSlow)},
 		{"while its receipt cannot be read, whatever was read before", starting(receipt(observe.StageExec, time.Hour), ofSeen(func(s *Seen) { s.ReceiptState = ReceiptUnknown })), waits(spec.ReasonStarting, pollSlow)},
-		{"while its receipt cannot be read, however late and unwanted", starting(removed, noPanes, ofSeen(func(s *Seen) { s.ReceiptState = ReceiptUnknown }), ofRecord(func(r *record.Record) {
-			r.Attempt.OpenedAt = ago(time.Hour)
-		})), waits(spec.ReasonStarting, pollSlow)},
+		{"while its receipt cannot be read and the lease is held, however late and unwanted", starting(removed, noPanes, ofSeen(func(s *Seen) {
+			s.ReceiptState, s.Lease.State = ReceiptUnknown, observe.Running
+		}), ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Hour) })), waits(spec.ReasonStarting, pollSlow)},
+		{"but not for ever, when nobody holds the lease", starting(noPanes, ofSeen(func(s *Seen) {
+			s.ReceiptState, s.Lease.State = ReceiptUnknown, observe.Gone
+		}), ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Hour) })), expect{
+			rule: "Attempt", reason: spec.ReasonStarting, requeue: soon, changes: func(r *record.Record) {
+				r.Attempt.Fence, r.Attempt.Reason = record.FenceClosed, spec.ReasonStartFailed
+			},
+		}},
 	})
 }
 
