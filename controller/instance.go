@@ -16,6 +16,8 @@ import (
 
 func (c *Controller) instancePath() string { return filepath.Join(c.StateDir, "instance") }
 
+// loadInstance reads the instance and the recorded server. A missing or damaged
+// instance is not made anew here: tmux is asked for it first.
 func (c *Controller) loadInstance() error {
 	var instance string
 	switch err := durable.Read(c.instancePath(), instanceVersion, &instance); {
@@ -54,6 +56,8 @@ func (c *Controller) setInstance(instance string) error {
 	return nil
 }
 
+// prepare makes sure that the instance is known and that the process table was
+// searched for clients. Nothing may be started before.
 func (c *Controller) prepare(ctx context.Context, snap *snapshot) (ready bool) {
 	c.mu.Lock()
 	instance, scanned := c.instance, c.server.scanned
@@ -75,6 +79,8 @@ func (c *Controller) prepare(ctx context.Context, snap *snapshot) (ready bool) {
 	return true
 }
 
+// resolveInstance finds out who we are when the state directory does not tell:
+// from the live server, from the clients of our socket, and only then anew.
 func (c *Controller) resolveInstance(ctx context.Context, snap *snapshot) {
 	instance := ""
 	switch snap.view.State {
@@ -113,6 +119,7 @@ func (c *Controller) resolveInstance(ctx context.Context, snap *snapshot) {
 	c.queue.Add(serverKey)
 }
 
+// instanceOn is the instance of the clients that were started on a socket.
 func instanceOn(socket string, marked []observe.MarkedProcess) string {
 	for _, m := range marked {
 		if m.Socket == socket {

@@ -13,10 +13,12 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
+// look returns a snapshot that began at notBefore or later.
 func (c *Controller) look(ctx context.Context, notBefore time.Time) *snapshot {
 	return c.eyes.at(ctx, notBefore, c.judge)
 }
 
+// judge says what an answer proves, by what is recorded of the server.
 func (c *Controller) judge(a observe.Answer) snapshot {
 	c.mu.Lock()
 	recorded, instance := c.server.recorded, c.instance
@@ -39,6 +41,8 @@ func (c *Controller) judge(a observe.Answer) snapshot {
 	return snap
 }
 
+// arrange sorts the panes of a view, and compares them with the view before:
+// when most sessions died in between, the snapshot needs to be confirmed.
 func (c *Controller) arrange(view observe.ServerView, instance string) snapshot {
 	s := snapshot{view: view, panes: map[string][]observe.Pane{}, holders: map[string]string{}, own: map[string]string{}, confirmation: plan.Confirmed}
 	before, _, _ := c.eyes.latest()
@@ -70,8 +74,11 @@ func (c *Controller) arrange(view observe.ServerView, instance string) snapshot 
 	return s
 }
 
+// labelPattern matches what muxlet writes into the labels of a pane.
 var labelPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
+// oursToWrite says whether the labels are spelled as muxlet spells them. A pane
+// whose labels somebody has edited would be refused by every action.
 func oursToWrite(l observe.Labels) bool {
 	return labelPattern.MatchString(l.UID) && labelPattern.MatchString(l.Attempt)
 }

@@ -55,16 +55,7 @@ type serverState struct {
 
 func (c *Controller) serverPath() string { return filepath.Join(c.StateDir, "server.json") }
 
-// loadInstance reads the instance and the recorded server. A missing or damaged
-
-// instance is not made anew here: tmux is asked for it first.
-
-// look returns a snapshot that began at notBefore or later.
-
-// judge says what an answer proves, by what is recorded of the server.
-
 // recordServer makes s the server whose listings count.
-
 func (c *Controller) recordServer(s observe.Server) error {
 	if err := durable.Write(c.serverPath(), serverVersion, s); err != nil {
 		return fmt.Errorf("record tmux server: %w", err)
@@ -82,27 +73,14 @@ func (c *Controller) recordServer(s observe.Server) error {
 }
 
 // watchServer asks for a hint when the server ends.
-
 func (c *Controller) watchServer(s observe.Server) {
 	if err := c.Deaths.Watch(s.Process, serverKey); err != nil {
 		c.Log.V(1).Info("Tmux server is not watched, its death is found at resync", "serverPID", s.Process.PID, "err", err.Error())
 	}
 }
 
-// arrange sorts the panes of a view, and compares them with the view before:
-
-// when most sessions died in between, the snapshot needs to be confirmed.
-
-// labelPattern matches what muxlet writes into the labels of a pane.
-
-// oursToWrite says whether the labels are spelled as muxlet spells them. A pane
-
-// whose labels somebody has edited would be refused by every action.
-
 // reconcileServer looks at the tmux server, repairs it, and starts one when it
-
 // is proven that there is none and a session waits for it.
-
 func (c *Controller) reconcileServer(ctx context.Context) {
 	c.restoreState()
 	snap := c.look(ctx, c.Clock.Now())
@@ -136,11 +114,8 @@ func (c *Controller) reconcileServer(ctx context.Context) {
 }
 
 // noteUnknown asks for another look at everything soon, when a session's own look
-
 // went wrong although the server's last one did not: the hint that the session
-
 // had is used up.
-
 func (c *Controller) noteUnknown() {
 	c.mu.Lock()
 	known := c.server.looked && c.server.lastState != observe.ServerUnknown
@@ -152,9 +127,7 @@ func (c *Controller) noteUnknown() {
 }
 
 // spread passes the snapshot on to every session when its meaning has changed,
-
 // or when everything is due to be looked at.
-
 func (c *Controller) spread(snap *snapshot) {
 	c.mu.Lock()
 	changed := !c.server.looked || c.server.lastState != snap.view.State
@@ -178,22 +151,9 @@ func (c *Controller) spread(snap *snapshot) {
 	}
 }
 
-// prepare makes sure that the instance is known and that the process table was
-
-// searched for clients. Nothing may be started before.
-
-// resolveInstance finds out who we are when the state directory does not tell:
-
-// from the live server, from the clients of our socket, and only then anew.
-
-// instanceOn is the instance of the clients that were started on a socket.
-
 // claimUnrecorded finds a tmux server on our socket of which nothing is recorded
-
 // and which cannot be reached: state and socket were both lost. It becomes the
-
 // recorded one, so that none is started beside it.
-
 func (c *Controller) claimUnrecorded(ctx context.Context) bool {
 	c.mu.Lock()
 	recorded, actuator := c.server.recorded, c.actuator
@@ -221,7 +181,6 @@ func (c *Controller) claimUnrecorded(ctx context.Context) bool {
 }
 
 // proveNone passes on that there is no server of ours.
-
 func (c *Controller) proveNone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,9 +190,7 @@ func (c *Controller) proveNone() {
 }
 
 // configureServer claims a server that somebody else has started on our path.
-
 // Without our configuration its panes would vanish with their clients.
-
 func (c *Controller) configureServer(ctx context.Context, s observe.Server) {
 	c.mu.Lock()
 	claimed, actuator := s.Instance == c.instance, c.actuator
@@ -250,11 +207,8 @@ func (c *Controller) configureServer(ctx context.Context, s observe.Server) {
 }
 
 // findServer searches the process table for a tmux server on our socket, and then
-
 // on those that our own clients were started on: the runtime directory may have
-
 // been another one, and the record of the server may be lost.
-
 func (c *Controller) findServer() (s observe.Server, found bool, err error) {
 	c.mu.Lock()
 	instance := c.instance
@@ -284,7 +238,6 @@ func (c *Controller) findServer() (s observe.Server, found bool, err error) {
 }
 
 // repairServer asks the recorded server to make its socket anew.
-
 func (c *Controller) repairServer(ctx context.Context, snap *snapshot) {
 	if snap.view.Repair != observe.RepairSocket {
 		return
@@ -305,7 +258,6 @@ func (c *Controller) repairServer(ctx context.Context, snap *snapshot) {
 }
 
 // firstRepair says whether the trouble is a new one: what lasts is told once.
-
 func (c *Controller) firstRepair(trouble string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -332,9 +284,7 @@ func (c *Controller) restoreSocket(ctx context.Context, actuator actuate.Actuato
 }
 
 // startServer starts a tmux server, with a back-off of its own. It returns when
-
 // to look again; 0 for no sooner than usual.
-
 func (c *Controller) startServer(ctx context.Context) time.Duration {
 	c.mu.Lock()
 	wanted, left, actuator := c.server.wanted, c.server.nextTry.Sub(c.Clock.Now()), c.actuator
@@ -372,7 +322,6 @@ func (c *Controller) startServer(ctx context.Context) time.Duration {
 }
 
 // wantServer asks for a tmux server on behalf of a session.
-
 func (c *Controller) wantServer() {
 	c.mu.Lock()
 	already := c.server.wanted
@@ -384,9 +333,7 @@ func (c *Controller) wantServer() {
 }
 
 // RecordedSocket is the path on which the recorded server was started, as long as
-
 // that server may live, though the settings say another one by now; else empty.
-
 func (c *Controller) RecordedSocket() string {
 	c.mu.Lock()
 	recorded := c.server.recorded
@@ -398,7 +345,6 @@ func (c *Controller) RecordedSocket() string {
 }
 
 // socket is the path on which our server is asked now.
-
 func (c *Controller) socket() string {
 	if path := c.RecordedSocket(); path != "" {
 		return path
@@ -407,9 +353,7 @@ func (c *Controller) socket() string {
 }
 
 // ServerBinary returns a function that names the running server's own binary, so
-
 // that client and server speak the same protocol even after tmux was upgraded.
-
 func (c *Controller) ServerBinary(executable func(observe.Process) string) func() string {
 	return func() string {
 		c.mu.Lock()

@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/durable"
@@ -210,7 +211,7 @@ func (r *Recorder) List(session string) []Event {
 			out = append(out, *e)
 		}
 	}
-	sortByLast(out)
+	slices.SortStableFunc(out, func(a, b Event) int { return a.Last.Compare(b.Last) })
 	return out
 }
 
@@ -235,7 +236,7 @@ func (e Event) Object() corev1.Event {
 	return corev1.Event{
 		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", e.ID), Namespace: spec.Namespace, CreationTimestamp: metav1.NewTime(e.First)},
-		InvolvedObject: corev1.ObjectReference{APIVersion: spec.GroupVersion.String(), Kind: kind, Namespace: spec.Namespace, Name: e.Session, UID: uidOf(e.UID)},
+		InvolvedObject: corev1.ObjectReference{APIVersion: spec.GroupVersion.String(), Kind: kind, Namespace: spec.Namespace, Name: e.Session, UID: types.UID(e.UID)},
 		Type:           e.Type, Reason: e.Reason, Message: e.Message, Count: e.Count,
 		FirstTimestamp: metav1.NewTime(e.First), LastTimestamp: metav1.NewTime(e.Last),
 		Source: corev1.EventSource{Component: "muxlet"},
