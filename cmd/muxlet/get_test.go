@@ -206,6 +206,8 @@ func TestGetEventsIsATableOldestFirst(t *testing.T) {
 	table := c.out
 	assert.Equal(t, 0, c.run("get", "ev"))
 	assert.Equal(t, table, c.out)
+	assert.Equal(t, 0, c.run("events"))
+	assert.Equal(t, table, c.out)
 	assert.Equal(t, 0, c.run("get", "events", "-o", "wide"))
 	c.golden("get-events-wide")
 	assert.Equal(t, 0, c.run("get", "event", "api", "--no-headers"))

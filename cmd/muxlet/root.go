@@ -109,7 +109,7 @@ func newRootCommand(g *globals) *cobra.Command {
 	root.AddCommand(
 		newDaemonCommand(g), newValidateCommand(g), newGetCommand(g), newDescribeCommand(g),
 		newSuspendCommand(g), newResumeCommand(g), newRestartCommand(g), newTerminateCommand(g), newDeleteCommand(g),
-		newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newVersionCommand(g),
+		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newVersionCommand(g),
 	)
 	return root
 }

@@ -19,7 +19,7 @@ import (
 // daemonVerbs are command lines that need a daemon.
 var daemonVerbs = [][]string{
 	{}, {"get"}, {"get", "a"}, {"get", "events"}, {"describe", "a"}, {"suspend", "a"}, {"resume", "a"}, {"restart", "a"},
-	{"terminate", "a"}, {"delete", "a"}, {"prune"}, {"prune", "--confirm"}, {"logs", "a"}, {"attach", "a"},
+	{"terminate", "a"}, {"delete", "a"}, {"events"}, {"prune"}, {"prune", "--confirm"}, {"logs", "a"}, {"attach", "a"},
 }
 
 func TestWithoutADaemonEveryVerbSaysHowToStartOne(t *testing.T) {
@@ -97,7 +97,7 @@ func TestHelpListsTheVerbsThatWork(t *testing.T) {
 	c := newCLI(t, nil)
 	assert.Equal(t, 0, c.run("--help"))
 	for _, verb := range []string{
-		"attach", "config", "daemon", "delete", "describe", "get", "logs", "prune", "restart", "resume", "suspend", "terminate", "validate", "version",
+		"attach", "config", "daemon", "delete", "describe", "events", "get", "logs", "prune", "restart", "resume", "suspend", "terminate", "validate", "version",
 	} {
 		assert.Contains(t, c.out, "\n  "+verb+" ")
 	}
