@@ -218,7 +218,7 @@ func (p *pass) waitForTime() bool {
 	b := &p.rec.BackOff
 	wait := p.Policy.wait(b.Deaths)
 	left := b.LastDeathAt.Add(wait).Sub(p.Now)
-	if wait == 0 || left <= 0 {
+	if left <= 0 {
 		return false
 	}
 	if p.rec.Demand != nil {

@@ -234,6 +234,9 @@ func TestAPermanentReasonWaitsForTheWorld(t *testing.T) {
 		{"its cause is gone: at once, also in back-off, and the count stays", down(blocked(reason), cleared, deaths(8, 0)), creates(nil, unblocked, func(r *record.Record) {
 			r.BackOff = record.BackOff{Deaths: 8, BoughtAt: now}
 		})},
+		{"its cause is gone again, ten seconds after the last time", down(blocked(reason), cleared, deaths(3, 0), ofRecord(func(r *record.Record) { r.BackOff.BoughtAt = ago(10 * time.Second) })), creates(nil, unblocked, func(r *record.Record) {
+			r.BackOff = record.BackOff{Deaths: 3, BoughtAt: now}
+		})},
 		{"its cause seems gone again and again: the back-off decides", down(blocked(reason), cleared, deaths(3, 0), ofRecord(func(r *record.Record) { r.BackOff.BoughtAt = ago(9 * time.Second) })), expect{
 			rule: "BackOff", reason: spec.ReasonCrashLoopBackOff, requeue: 2 * time.Second, looked: true, changes: unblocked,
 		}},

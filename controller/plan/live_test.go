@@ -60,6 +60,10 @@ func TestALiveClientIsAdopted(t *testing.T) {
 		{"by its lease, when it hides its environment", down(forget, seesPane(pane("%5", 5, 300)), func(in *Input) {
 			in.Seen.Clients = []observe.MarkedProcess{{Mark: observe.Mark{UID: uid, Process: process(300)}}}
 		}), adoption(5, "%5", 300, 300)},
+		{"by its lease, one number above the record", down(seesPane(pane("%4", 4, 300)), func(in *Input) {
+			in.Seen.Clients = []observe.MarkedProcess{{Mark: observe.Mark{UID: uid, Process: process(300)}}}
+		}), adoption(4, "%4", 300, 300)},
+		{"as what its mark says, whatever the pane's label is", down(seesPane(pane("%5", 5, 300)), seesClient(marked(6, 300))), adoption(6, "%5", 300, 300)},
 		{"beside another one that has no pane", live(forget, seesClient(marked(4, 280))), adoption(5, "%5", 300, 300)},
 		{"and a number that the record has already is kept", down(seesPane(pane("%2", 2, 300)), seesClient(marked(2, 300))), adoption(2, "%2", 300, 300)},
 	})
@@ -158,7 +162,9 @@ func TestADuplicateIsEnded(t *testing.T) {
 			changes: ending(record.StopDuplicate, pid),
 		}
 	}
-	holds := expect{rule: "Duplicate", reason: spec.ReasonDuplicateClient}
+	holds := expect{rule: "Duplicate", reason: spec.ReasonDuplicateClient, also: func(t *testing.T, p Plan) {
+		require.Regexp(t, "^pids [0-9]+, [0-9]+ all are clients", p.Verdict.Message)
+	}}
 	check(t, []row{
 		{"when the record matches the other one", up(seesClient(marked(2, 90))), ends(90)},
 		{"also in a pane of its own", up(seesClient(marked(2, 90)), seesPane(pane("%2", 2, 90))), ends(90)},
@@ -169,6 +175,11 @@ func TestADuplicateIsEnded(t *testing.T) {
 			in.Record.Incarnation = 4
 			in.Seen.Panes = starting().Seen.Panes
 		}, seesClient(marked(4, 200))), ends(100)},
+		{"before that, when no record names it", up(func(in *Input) {
+			in.Record.Attempt = starting().Record.Attempt
+			in.Record.Incarnation = 4
+			in.Seen.Panes = starting().Seen.Panes
+		}, seesClient(marked(4, 200)), seesClient(marked(2, 90))), ends(90)},
 		{"not when both are in the record and have panes", up(func(in *Input) {
 			in.Record.Attempt = starting().Record.Attempt
 			in.Record.Incarnation = 4
@@ -209,6 +220,8 @@ func TestAnOrphanIsEnded(t *testing.T) {
 		{"when a person has run something else in its pane", up(respawned), ends(100)},
 		{"when no record names it", down(seesClient(marked(2, 90))), ends(90)},
 		{"when it is the pending attempt's", starting(noPanes, seesClient(marked(4, 200)), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), ends(200)},
+		{"when it is the pending attempt's, and the pane is another one's", starting(noPanes, seesPane(pane("%2", 2, 555)), seesClient(marked(4, 200)), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), ends(200)},
+		{"when an attempt is pending, and it is another one's, whose pane a person uses", starting(seesPane(pane("%2", 2, 555)), seesClient(marked(2, 90))), ends(90)},
 		{"when the shell between its pane and it is gone, though tmux does not say so", starting(seesClient(marked(4, 210)), ofSeen(func(s *Seen) { s.Panes[0].Live = observe.Gone }), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), ends(210)},
 		{"although its session is removed", up(noPanes, removed), ends(100)},
 		{"although its session is suspended", up(noPanes, ofSpec(suspended)), ends(100)},

@@ -45,10 +45,8 @@ func (p *pass) update() bool {
 
 // attached counts the people in front of the client's pane.
 func (p *pass) attached(c *record.Client) int {
-	if pane, ok := p.panePIDOf(c); ok {
-		return pane.Attached
-	}
-	return 0
+	pane, _ := p.panePIDOf(c)
+	return pane.Attached
 }
 
 // keepLive: the client runs in its pane, which is what is wanted. Dead panes of
@@ -59,9 +57,7 @@ func (p *pass) keepLive() bool {
 		return false
 	}
 	p.plan.Looked = true
-	if p.rec.Demand != nil {
-		p.rec.Demand = nil
-	}
+	p.rec.Demand = nil
 	for _, pane := range p.Seen.Panes {
 		if pane.State == observe.Dead && pane.Labels.Attempt != c.Attempt {
 			p.plan.Action = actuate.Action{Kind: actuate.ActionKillPane, Server: p.Seen.Server, Pane: pane.Pane}

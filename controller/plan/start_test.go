@@ -82,6 +82,7 @@ func TestALiveClientIsKept(t *testing.T) {
 			require.Equal(t, "%2", p.Action.Pane.PaneID)
 			require.Equal(t, server, p.Action.Server)
 		}}},
+		{"no pane of its own attempt goes", up(func(in *Input) { in.Seen.Panes = append([]SeenPane{pane("%8", 3, 80)}, in.Seen.Panes...) }, dead(0, nil, 9)), goesOn(nil)},
 		{"a pane in which a person runs something stays", up(older), goesOn(nil)},
 	})
 }

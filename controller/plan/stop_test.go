@@ -81,7 +81,15 @@ func TestAStopGoesItsWay(t *testing.T) {
 		{"one that did not start in time gets its whole grace", stopping(record.StopStartTimeout, ofSpec(graceOf(30)), termed(3*time.Second)), waits(spec.ReasonStopping, 27*time.Second)},
 		{"it is gone on with although nobody wants it any more, and then for good", stopping(record.StopUpdating, removed, termed(10*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopRemoved })},
 		{"it becomes one for good when the session is suspended meanwhile", stopping(record.StopRestarting, ofSpec(suspended), termed(10*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopSuspended })},
+		{"one for good keeps its own reason", stopping(record.StopTerminated, ofSpec(suspended), termed(9*time.Second)), waits(spec.ReasonStopping, time.Second)},
+		{"one of another process does as well", stopping(record.StopDuplicate, ofSpec(suspended), ofRecord(func(r *record.Record) { r.Stop.Process = process(90) }), termed(time.Second)), waits(spec.ReasonStopping, 2*time.Second)},
+		{"and one of a shell that was left", stopping(record.StopLeftover, ofSpec(suspended), noClients, ofRecord(func(r *record.Record) { r.Client, r.Stop.Process = nil, process(99) }), termed(time.Second)), waits(spec.ReasonStopping, 2*time.Second)},
 		{"an orphan gets no more time by that", stopping(record.StopOrphan, noPanes, ofSpec(suspended), ofSpec(graceOf(30)), termed(3*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopSuspended })},
+		{"nor when it is removed", stopping(record.StopOrphan, noPanes, removed, ofSpec(graceOf(30)), termed(3*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopRemoved })},
+		{"nor when it is terminated", stopping(record.StopOrphan, noPanes, intends(record.IntentTerminate, 3), ofSpec(graceOf(30)), termed(3*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopTerminated })},
+		{"a client in its pane gets its whole grace when it is ended for good", stopping(record.StopSuspended, ofSpec(suspended), termed(5*time.Second)), waits(spec.ReasonStopping, 5*time.Second)},
+		{"so does the shell that it has left", stopping(record.StopRemoved, removed, ofRecord(func(r *record.Record) { r.Client, r.Stop.Process = nil, process(99) }), noClients, termed(5*time.Second)), waits(spec.ReasonStopping, 5*time.Second)},
+		{"so does another process, beside an orphan", stopping(record.StopRemoved, removed, noPanes, ofRecord(func(r *record.Record) { r.Stop.Process = process(99) }), termed(5*time.Second)), waits(spec.ReasonStopping, 5*time.Second)},
 		{"what an earlier restart left is ended with it", stopping(record.StopSuspended, ofSpec(suspended), termed(10*time.Second), func(in *Input) { in.Record.Survivors = []observe.Process{process(77)} }), changed(kills, func(r *record.Record) {
 			r.Stop.Descendants, r.Survivors = append(r.Stop.Descendants, process(77)), nil
 		})},
@@ -265,6 +273,14 @@ func TestALeftoverShellIsEnded(t *testing.T) {
 		{"not what has got its pid after its end", up(dies(gone(time.Second), reused(0))...), respawns([]string{"Normal Died"}, append(died, func(r *record.Record) {
 			r.BackOff.LastDeathAt = ago(time.Second)
 		})...)},
+		{"not what has got the client's pid, though tmux does not say that it is dead", up(gone(time.Second), ofSeen(func(s *Seen) { s.Panes[0].Process.Ticks = 99_999 })), expect{
+			rule: "Occupied", reason: spec.ReasonNameConflict, looked: true, events: []string{"Warning Died"}, changes: allOf(ended(spec.ReasonLost, nil), counted, func(r *record.Record) {
+				r.BackOff.LastDeathAt = ago(time.Second)
+			}),
+		}},
+		{"not the shell of another attempt", up(dies(ofSeen(func(s *Seen) { s.Panes[0].Labels.Attempt = "a2" }))...), expect{
+			rule: "Occupied", reason: spec.ReasonNameConflict, looked: true, events: []string{"Warning Died"}, changes: allOf(died...),
+		}},
 		{"not while its client runs", up(shell), expect{rule: "Live", reason: spec.ReasonRunning, looked: true}},
 		{"not while nothing is known of it: the death waits", up(dies(ofSeen(func(s *Seen) { s.Panes[0].Live = observe.LivenessUnknown }))...), expect{
 			rule: "Death", reason: spec.ReasonDied, requeue: pollSlow,
