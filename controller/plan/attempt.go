@@ -108,7 +108,9 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 // work: it was ended by us.
 func (p *pass) endGivenUp(a *record.Attempt) bool {
 	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
+	unspent := p.rec.LastFailed
 	p.failAttempt(a.Reason, a.Message)
+	p.rec.LastFailed = unspent
 	if t := p.rec.LastTermination; t != nil && t.Incarnation == 0 && t.At.Equal(p.Now) {
 		t.Incarnation = a.Incarnation
 	}
@@ -241,7 +243,7 @@ func (p *pass) closeFence(reason, message string) bool {
 // for one that nobody wanted any more.
 func (p *pass) failAttempt(reason, message string) {
 	a := p.rec.Attempt
-	p.rec.Attempt = nil
+	p.rec.Attempt, p.rec.LastFailed = nil, a.ID
 	switch reason {
 	case spec.ReasonRemoved, spec.ReasonSuspended, spec.ReasonTerminated:
 		return

@@ -170,6 +170,7 @@ func TestAFailureReceiptEndsTheAttempt(t *testing.T) {
 		return expect{
 			rule: "BackOff", reason: spec.ReasonCrashLoopBackOff, requeue: time.Second, looked: true, events: []string{"Warning " + reason},
 			changes: allOf(append(more, counted, func(r *record.Record) {
+				r.LastFailed = r.Attempt.ID
 				r.Attempt, r.LastTermination = nil, &record.Termination{Reason: reason, At: now}
 			})...),
 		}
@@ -285,6 +286,7 @@ func TestAFencedAttemptIsGivenUpStepByStep(t *testing.T) {
 		return expect{
 			rule: "BackOff", reason: spec.ReasonCrashLoopBackOff, requeue: time.Second, looked: true, events: []string{"Warning " + reason},
 			changes: allOf(counted, func(r *record.Record) {
+				r.LastFailed = r.Attempt.ID
 				r.Attempt, r.LastTermination = nil, &record.Termination{Reason: reason, At: now}
 			}),
 		}
@@ -315,7 +317,7 @@ func TestAFencedAttemptIsGivenUpStepByStep(t *testing.T) {
 
 func TestAnAttemptThatNobodyWantsIsNotCounted(t *testing.T) {
 	over := dead(0, ptr.To(1), 0)
-	ends := func(r *record.Record) { r.Attempt = nil }
+	ends := func(r *record.Record) { r.Attempt, r.LastFailed = nil, r.Attempt.ID }
 	check(t, []row{
 		{"removed", starting(removed, fenced(spec.ReasonRemoved), over), expect{rule: "Remove", reason: spec.ReasonRemoved, action: actuate.ActionKillPane, requeue: pollSlow, looked: true, changes: ends}},
 		{"suspended", starting(ofSpec(suspended), fenced(spec.ReasonSuspended), over), expect{rule: "Suspend", reason: spec.ReasonSuspended, looked: true, changes: ends}},

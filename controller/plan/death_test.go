@@ -79,6 +79,8 @@ func TestTmuxIsAskedToCollectALostEnd(t *testing.T) {
 		{"at once when the pane is not even dead", up(gone(0), present), reaps(pollStatus)},
 		{"although the pane was looked at just before the client ended", up(gone(0)), reaps(pollStatus)},
 		{"although nothing is known of the pane's process, which was the client", up(gone(0), ofSeen(func(s *Seen) { s.Panes[0].Live = observe.LivenessUnknown })), reaps(pollStatus)},
+		{"although the client ran below a shell, when that is gone as well", up(gone(0), shellBelow, ofSeen(func(s *Seen) { s.Panes[0].Live = observe.Gone })), reaps(pollStatus)},
+		{"although the dead shell's pid is another process's by now", up(gone(0), shellBelow, reused(0)), reaps(pollStatus)},
 		{"less often later", up(gone(800*time.Millisecond), dead(0, nil, 0)), reaps(200 * time.Millisecond)},
 		{"up to a second", up(gone(time.Second-1), dead(0, nil, 0)), reaps(249999999 * time.Nanosecond)},
 	})

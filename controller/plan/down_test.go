@@ -143,10 +143,11 @@ func TestRecoveryPolicyIsAskedAtTheFirstLookOnly(t *testing.T) {
 		{"Dormant goes on with a start that a person asked for", starting(dormant, firstLook, fenced(spec.ReasonStartFailed), noPanes, ofRecord(func(r *record.Record) {
 			r.Attempt.ID, r.Attempt.Demand = "a9", &record.Demand{Reason: spec.ReasonResumed, At: now}
 		})), creates([]string{"Warning StartFailed"}, counted, func(r *record.Record) {
-			r.LastTermination = &record.Termination{Reason: spec.ReasonStartFailed, At: now}
+			r.LastFailed, r.LastTermination = "a9", &record.Termination{Reason: spec.ReasonStartFailed, At: now}
 		})},
 		{"Dormant stays down when nobody asked for the start", starting(dormant, firstLook, fenced(spec.ReasonStartFailed), dead(0, ptr.To(1), 0)), expect{
 			rule: "Latch", reason: spec.ReasonNotRecovered, looked: true, events: []string{"Warning StartFailed", "Normal NotRecovered"}, changes: allOf(counted, latch, func(r *record.Record) {
+				r.LastFailed = r.Attempt.ID
 				r.Attempt, r.LastTermination = nil, &record.Termination{Reason: spec.ReasonStartFailed, At: now}
 			}),
 		}},

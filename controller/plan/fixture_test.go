@@ -153,6 +153,13 @@ func dead(n int, status *int, signal int) given {
 	}
 }
 
+// shellBelow: a shell, pid 99, is the pane's first process, and the client runs
+// below it.
+func shellBelow(in *Input) {
+	in.Record.Client.PanePID = 99
+	in.Seen.Panes[0].PID, in.Seen.Panes[0].Process = 99, process(99)
+}
+
 // reused: the pid of the dead pane n is another process's by now.
 func reused(n int) given {
 	return func(in *Input) {

@@ -127,10 +127,20 @@ func (p *pass) raiseIncarnation() {
 		p.rec.Incarnation = max(p.rec.Incarnation, c.Incarnation)
 	}
 	for _, pane := range p.Seen.Panes {
-		if pane.Labels.Incarnation > p.rec.Incarnation+1 {
+		unspent := p.rec.Incarnation
+		if p.knownUnspent(pane.Labels.Attempt) {
+			unspent++
+		}
+		if pane.Labels.Incarnation > unspent {
 			p.rec.Incarnation = pane.Labels.Incarnation
 		}
 	}
+}
+
+// knownUnspent says whether the record knows of an attempt that it has spent no
+// number yet, or none for good. Of any other label the number counts as spent.
+func (p *pass) knownUnspent(attempt string) bool {
+	return attempt == p.rec.LastFailed || (p.rec.Attempt != nil && attempt == p.rec.Attempt.ID)
 }
 
 // endDuplicate: two clients of one session would both write its workspace. The

@@ -123,7 +123,9 @@ func TestTheIncarnationIsRaisedToWhatWasSeen(t *testing.T) {
 		{"a mark is proof that its number is spent", down(seesClient(marked(7, 300))), 7},
 		{"also the mark of the pending attempt", starting(seesClient(marked(4, 200))), 4},
 		{"a label two above the record is that of a lost record", down(seesPane(pane("%5", 5, 300))), 5},
-		{"a label one above it may be of an attempt that never ran", down(seesPane(pane("%4", 4, 300)), dead(0, ptr.To(1), 0)), 3},
+		{"so is one that is one above it", down(seesPane(pane("%4", 4, 300)), dead(0, ptr.To(1), 0)), 4},
+		{"but not that of the attempt that failed last", down(seesPane(pane("%4", 4, 300)), dead(0, ptr.To(1), 0), ofRecord(func(r *record.Record) { r.LastFailed = "a4" })), 3},
+		{"nor that of the pending attempt", starting(), 3},
 		{"what is lower lowers nothing", down(seesClient(marked(1, 300)), seesPane(pane("%2", 2, 300))), 3},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -230,10 +232,7 @@ func TestAnOrphanIsEnded(t *testing.T) {
 
 func TestAClientInItsPaneIsNoOrphan(t *testing.T) {
 	check(t, []row{
-		{"when a shell is the pane's first process", up(func(in *Input) {
-			in.Record.Client.PanePID = 99
-			in.Seen.Panes[0].PID, in.Seen.Panes[0].Process = 99, process(99)
-		}), expect{rule: "Live", reason: spec.ReasonRunning, looked: true}},
+		{"when a shell is the pane's first process", up(shellBelow), expect{rule: "Live", reason: spec.ReasonRunning, looked: true}},
 		{"when other programs are between the pane and the client of a pending attempt", starting(seesClient(marked(4, 210)), receipt(observe.StageExec, 0), ofSeen(func(s *Seen) {
 			s.Receipt.Process = process(210)
 		}), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), expect{

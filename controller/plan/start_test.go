@@ -41,10 +41,7 @@ func TestAnEditReplacesAClientByUpdateStrategy(t *testing.T) {
 		{"Recreate under a person's eyes as well", up(recreate, attached, edited(otherCommand)), replaces},
 		{"WhenIdle when nobody is attached", up(edited(otherCommand)), replaces},
 		{"WhenIdle not while somebody is", up(attached, edited(otherCommand)), waits(pollDetach, "nobody is attached")},
-		{"WhenIdle not while somebody is, in a pane below a shell", up(attached, edited(otherCommand), func(in *Input) {
-			in.Record.Client.PanePID = 99
-			in.Seen.Panes[0].PID, in.Seen.Panes[0].Process = 99, process(99)
-		}), waits(pollDetach, "nobody is attached")},
+		{"WhenIdle not while somebody is, in a pane below a shell", up(attached, edited(otherCommand), shellBelow), waits(pollDetach, "nobody is attached")},
 		{"OnRestart never by itself", up(onRestart, edited(otherCommand)), waits(0, "next restart")},
 		{"the strategy of the same edit counts", up(recreate, edited(otherCommand), edited(strategy(spec.UpdateOnRestart))), expect{
 			rule: "Live", reason: spec.ReasonRunning, looked: true, changes: allOf(edit, func(r *record.Record) { r.Spec.UpdateStrategy.Type = spec.UpdateOnRestart }),
@@ -123,6 +120,8 @@ func TestAStartPrefersOurOwnDeadPane(t *testing.T) {
 	stale.Live, stale.Process = observe.Gone, observe.Process{}
 	deadPane := pane("%2", 2, 90)
 	deadPane.State, deadPane.Live, deadPane.Process = observe.Dead, observe.Gone, observe.Process{}
+	otherDead, otherStale := deadPane, stale
+	otherDead.PaneID, otherStale.PaneID = "%8", "%9"
 	lastEnd := func(age time.Duration) given {
 		return ofRecord(func(r *record.Record) { r.LastTermination = &record.Termination{At: ago(age)} })
 	}
@@ -140,6 +139,8 @@ func TestAStartPrefersOurOwnDeadPane(t *testing.T) {
 		{"one", down(seesPane(deadPane)), starts(actuate.ActionRespawn, "%2")},
 		{"one that is dead, whatever has got its pid since", down(seesPane(deadPane), reused(0)), starts(actuate.ActionRespawn, "%2")},
 		{"a dead one before one that tmux wrongly holds to be alive", down(seesPane(stale), seesPane(deadPane)), starts(actuate.ActionRespawn, "%2")},
+		{"the first of two dead ones", down(seesPane(deadPane), seesPane(otherDead)), starts(actuate.ActionRespawn, "%2")},
+		{"the first of two that tmux wrongly holds to be alive", down(seesPane(stale), seesPane(otherStale), lastEnd(3*time.Second)), starts(actuate.ActionRespawnKill, "%3")},
 		{"whichever comes first", down(seesPane(deadPane), seesPane(stale)), starts(actuate.ActionRespawn, "%2")},
 		{"one that tmux wrongly holds to be alive: tmux is asked first", down(seesPane(stale), lastEnd(time.Second)), reaps(pollSlow)},
 		{"until three seconds have passed", down(seesPane(stale), lastEnd(2900*time.Millisecond)), reaps(100 * time.Millisecond)},

@@ -186,10 +186,8 @@ func (p *pass) closeStopped(s *record.Stop, e end) {
 	}
 	t := record.Termination{Incarnation: c.Incarnation, Exit: e.exit, Reason: spec.ReasonStopped, Message: stoppedSentence(s), At: p.Now}
 	p.closeClient(t)
-	p.rec.Survivors = nil
-	if !s.Reason.EndsTree() {
-		p.rec.Survivors = p.Seen.TreeRunning
-	}
+	// Where the stop is for good none of them is left by now.
+	p.rec.Survivors = p.Seen.TreeRunning
 	p.event(Normal, spec.ReasonStopped, fmt.Sprintf("Incarnation %d ended: %s", c.Incarnation, t.Message))
 }
 

@@ -81,6 +81,7 @@ func TestAStopGoesItsWay(t *testing.T) {
 		{"one that did not start in time gets its whole grace", stopping(record.StopStartTimeout, ofSpec(graceOf(30)), termed(3*time.Second)), waits(spec.ReasonStopping, 27*time.Second)},
 		{"it is gone on with although nobody wants it any more, and then for good", stopping(record.StopUpdating, removed, termed(10*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopRemoved })},
 		{"it becomes one for good when the session is suspended meanwhile", stopping(record.StopRestarting, ofSpec(suspended), termed(10*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopSuspended })},
+		{"what an earlier restart left is left by the next one as well", stopping(record.StopUpdating, termed(9*time.Second), ofRecord(func(r *record.Record) { r.Survivors = descendants })), waits(spec.ReasonStopping, time.Second)},
 		{"one for good keeps its own reason", stopping(record.StopTerminated, ofSpec(suspended), termed(9*time.Second)), waits(spec.ReasonStopping, time.Second)},
 		{"one of another process does as well", stopping(record.StopDuplicate, ofSpec(suspended), ofRecord(func(r *record.Record) { r.Stop.Process = process(90) }), termed(time.Second)), waits(spec.ReasonStopping, 2*time.Second)},
 		{"and one of a shell that was left", stopping(record.StopLeftover, ofSpec(suspended), noClients, ofRecord(func(r *record.Record) { r.Client, r.Stop.Process = nil, process(99) }), termed(time.Second)), waits(spec.ReasonStopping, 2*time.Second)},
@@ -247,10 +248,7 @@ func TestEveryStopSaysWhy(t *testing.T) {
 // The shell through which the client was launched outlives it. It is ended while
 // it is known to be ours, whatever follows.
 func TestALeftoverShellIsEnded(t *testing.T) {
-	shell := func(in *Input) {
-		in.Record.Client.PanePID = 99
-		in.Seen.Panes[0].PID, in.Seen.Panes[0].Process = 99, process(99)
-	}
+	shell := shellBelow
 	dies := func(gs ...given) []given {
 		return append([]given{shell, gone(0), ofSeen(func(s *Seen) { s.ClientExit = &observe.Exit{} })}, gs...)
 	}

@@ -49,6 +49,9 @@ type Record struct {
 
 	// Incarnation is the highest number spent.
 	Incarnation int64 `json:"incarnation"`
+	// LastFailed is the attempt that ended last without a client: its number was not
+	// spent, though a pane may still carry it.
+	LastFailed string `json:"lastFailed,omitempty"`
 	// Attempt that is pending; nil when there is none.
 	Attempt *Attempt `json:"attempt,omitempty"`
 	// Client that was executed last and whose end was not accounted for yet.

@@ -41,7 +41,7 @@ func full() Record {
 	process := observe.Process{PID: 4711, Ticks: 1<<63 + 5}
 	server := observe.Server{Process: process, StartTime: 1700000000, Socket: "/run/muxlet/tmux.sock", Version: "3.3a", Instance: "i"}
 	return Record{
-		UID: uid, Name: "shop", CreatedAt: now, Generation: 3, Spec: &s, Labels: map[string]string{"repo": "shop"}, File: "/m/shop.yaml", Held: "held", RemovedAt: now,
+		UID: uid, Name: "shop", CreatedAt: now, Generation: 3, Spec: &s, Labels: map[string]string{"repo": "shop"}, File: "/m/shop.yaml", Held: "held", RemovedAt: now, LastFailed: "a3",
 		Incarnation: 4,
 		Attempt: &Attempt{
 			ID: "a5", Incarnation: 5, Fence: FenceOpen, OpenedAt: now, Spec: s, Reason: spec.ReasonStartTimeout, Message: "late",
