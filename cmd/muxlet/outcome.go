@@ -113,6 +113,9 @@ func refused(s *spec.Session, status spec.Status) error {
 		// The message of what blocks a start says already what is missing.
 		advice = fmt.Sprintf("See \"muxlet describe %s\".", s.Name)
 	}
+	if status == spec.StatusUnknown {
+		advice = "What was asked for is written down and done when tmux answers. " + advice
+	}
 	text += " " + advice
 	return server.NewError(code, s.Name, text)
 }

@@ -29,6 +29,9 @@ func (p *pass) remove() bool {
 		p.plan.Fate = FateArchive
 		return p.say(spec.ReasonOrphaned, "removed; the client was left running", 0)
 	}
+	if p.endSurvivors(record.StopRemoved) {
+		return true
+	}
 	for _, pane := range p.Seen.Panes {
 		switch {
 		case p.spent(pane):
@@ -59,6 +62,9 @@ func (p *pass) suspend() bool {
 	if c := p.rec.Client; c != nil {
 		return p.beginStop(record.StopSuspended, c.Process)
 	}
+	if p.endSurvivors(record.StopSuspended) {
+		return true
+	}
 	p.settleIntent()
 	p.rec.Demand = nil
 	return p.say(spec.ReasonSuspended, "spec.suspend is true: `muxlet resume` or an edit starts it again", 0)
@@ -76,8 +82,20 @@ func (p *pass) obeyIntent() bool {
 		}
 		return p.beginStop(record.StopRestarting, c.Process)
 	}
+	if c == nil && i.Kind == record.IntentTerminate && p.endSurvivors(record.StopTerminated) {
+		return true
+	}
 	p.settleIntent()
 	return false
+}
+
+// endSurvivors: what earlier restarts have left is ended with the session, also
+// when its client is gone already.
+func (p *pass) endSurvivors(reason record.StopReason) bool {
+	if len(p.rec.Survivors) == 0 {
+		return false
+	}
+	return p.beginStop(reason, p.rec.Survivors[0])
 }
 
 // settleIntent is what follows once there is no client that the intent is about,

@@ -16,7 +16,9 @@ import (
 // beginStop writes the stop down. The first signal comes with the next pass,
 // when the descendants are known.
 func (p *pass) beginStop(reason record.StopReason, process observe.Process) bool {
-	p.rec.Stop = &record.Stop{Reason: reason, Process: process}
+	// What earlier ones have left belongs to the descendants of this one.
+	p.rec.Stop = &record.Stop{Reason: reason, Process: process, Descendants: p.rec.Survivors}
+	p.rec.Survivors = nil
 	return p.say(spec.ReasonStopping, stopSentence(reason, process), soon)
 }
 
@@ -79,8 +81,7 @@ func (p *pass) continueStop() bool {
 }
 
 // raiseStop: a stop that was to be followed by another client has become one for
-// good meanwhile. The descendants are noted for every stop; those that an earlier
-// restart left running belong to them.
+// good meanwhile.
 func (p *pass) raiseStop(s *record.Stop) {
 	if !s.Reason.EndsTree() && p.rec.Client != nil && p.rec.Client.Process == s.Process {
 		switch p.unwanted() {
@@ -91,10 +92,6 @@ func (p *pass) raiseStop(s *record.Stop) {
 		case spec.ReasonTerminated:
 			s.Reason = record.StopTerminated
 		}
-	}
-	if s.Reason.EndsTree() && len(p.rec.Survivors) > 0 {
-		s.Descendants = append(s.Descendants, p.rec.Survivors...)
-		p.rec.Survivors = nil
 	}
 }
 
@@ -166,7 +163,8 @@ func (p *pass) finishStop(s *record.Stop) bool {
 		}
 		p.closeStopped(s, e)
 	}
-	p.rec.Stop = nil
+	// Where the stop is for good none of them is left by now.
+	p.rec.Stop, p.rec.Survivors = nil, p.Seen.TreeRunning
 	if len(p.Seen.Clients) > 0 {
 		// The rules that judge live clients stood back while the stop went on.
 		return p.say(spec.ReasonStopping, fmt.Sprintf("pid %d has ended; another client of the session is judged next", s.Process.PID), soon)
@@ -186,8 +184,6 @@ func (p *pass) closeStopped(s *record.Stop, e end) {
 	}
 	t := record.Termination{Incarnation: c.Incarnation, Exit: e.exit, Reason: spec.ReasonStopped, Message: stoppedSentence(s), At: p.Now}
 	p.closeClient(t)
-	// Where the stop is for good none of them is left by now.
-	p.rec.Survivors = p.Seen.TreeRunning
 	p.event(Normal, spec.ReasonStopped, fmt.Sprintf("Incarnation %d ended: %s", c.Incarnation, t.Message))
 }
 

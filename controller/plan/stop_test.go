@@ -46,7 +46,10 @@ func TestAStopGoesItsWay(t *testing.T) {
 		r.Stop.KillAt = now
 	}, also: signals(actuate.SignalKill, 100)}
 	changed := func(e expect, more func(*record.Record)) expect {
-		e.changes = allOf(e.changes, more)
+		if e.changes != nil {
+			more = allOf(e.changes, more)
+		}
+		e.changes = more
 		return e
 	}
 	killsAgain := kills
@@ -81,7 +84,6 @@ func TestAStopGoesItsWay(t *testing.T) {
 		{"one that did not start in time gets its whole grace", stopping(record.StopStartTimeout, ofSpec(graceOf(30)), termed(3*time.Second)), waits(spec.ReasonStopping, 27*time.Second)},
 		{"it is gone on with although nobody wants it any more, and then for good", stopping(record.StopUpdating, removed, termed(10*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopRemoved })},
 		{"it becomes one for good when the session is suspended meanwhile", stopping(record.StopRestarting, ofSpec(suspended), termed(10*time.Second)), changed(kills, func(r *record.Record) { r.Stop.Reason = record.StopSuspended })},
-		{"what an earlier restart left is left by the next one as well", stopping(record.StopUpdating, termed(9*time.Second), ofRecord(func(r *record.Record) { r.Survivors = descendants })), waits(spec.ReasonStopping, time.Second)},
 		{"one for good keeps its own reason", stopping(record.StopTerminated, ofSpec(suspended), termed(9*time.Second)), waits(spec.ReasonStopping, time.Second)},
 		{"one of another process does as well", stopping(record.StopDuplicate, ofSpec(suspended), ofRecord(func(r *record.Record) { r.Stop.Process = process(90) }), termed(time.Second)), waits(spec.ReasonStopping, 2*time.Second)},
 		{"and one of a shell that was left", stopping(record.StopLeftover, ofSpec(suspended), noClients, ofRecord(func(r *record.Record) { r.Client, r.Stop.Process = nil, process(99) }), termed(time.Second)), waits(spec.ReasonStopping, 2*time.Second)},
@@ -91,9 +93,6 @@ func TestAStopGoesItsWay(t *testing.T) {
 		{"a client in its pane gets its whole grace when it is ended for good", stopping(record.StopSuspended, ofSpec(suspended), termed(5*time.Second)), waits(spec.ReasonStopping, 5*time.Second)},
 		{"so does the shell that it has left", stopping(record.StopRemoved, removed, ofRecord(func(r *record.Record) { r.Client, r.Stop.Process = nil, process(99) }), noClients, termed(5*time.Second)), waits(spec.ReasonStopping, 5*time.Second)},
 		{"so does another process, beside an orphan", stopping(record.StopRemoved, removed, noPanes, ofRecord(func(r *record.Record) { r.Stop.Process = process(99) }), termed(5*time.Second)), waits(spec.ReasonStopping, 5*time.Second)},
-		{"what an earlier restart left is ended with it", stopping(record.StopSuspended, ofSpec(suspended), termed(10*time.Second), func(in *Input) { in.Record.Survivors = []observe.Process{process(77)} }), changed(kills, func(r *record.Record) {
-			r.Stop.Descendants, r.Survivors = append(r.Stop.Descendants, process(77)), nil
-		})},
 		{"and although it is wanted again", stopping(record.StopSuspended, termed(10*time.Second)), kills},
 		{"a clock that has jumped back makes the grace begin anew, at most", stopping(updating, termed(-time.Hour)), expect{
 			rule: "Stop", reason: spec.ReasonStopping, requeue: 10 * time.Second, changes: func(r *record.Record) { r.Stop.TermAt = now },
@@ -155,14 +154,55 @@ func TestTheDescendantsAreEndedWhereTheStopIsForGood(t *testing.T) {
 }
 
 func TestARestartLeavesTheDescendantsAndListsThem(t *testing.T) {
-	for _, reason := range []record.StopReason{record.StopRestarting, record.StopUpdating} {
+	for _, reason := range []record.StopReason{record.StopRestarting, record.StopUpdating, record.StopOrphan} {
 		in := stopping(reason, stopped(exited(0)), termed(time.Second), ofRecord(noted), ofSeen(func(s *Seen) { s.TreeRunning = descendants[1:] }))
 		p := decide(t, in)
 		require.Equal(t, actuate.ActionRespawn, p.Action.Kind, reason)
 		require.Equal(t, descendants[1:], p.Record.Survivors, reason)
 	}
-	in := stopping(record.StopSuspended, ofSpec(suspended), stopped(exited(0)), termed(time.Second), ofRecord(func(r *record.Record) { r.Survivors = descendants }))
-	require.Empty(t, decide(t, in).Record.Survivors, "those that a restart left were forgotten with the next stop")
+	in := stopping(record.StopUpdating, stopped(exited(0)), termed(time.Second), ofRecord(noted))
+	require.Empty(t, decide(t, in).Record.Survivors, "those that have ended meanwhile are not listed")
+}
+
+// The client is gone already, and what its restarts left is not.
+func TestWhatRestartsLeftIsEndedWithTheSession(t *testing.T) {
+	left := ofRecord(func(r *record.Record) { r.Survivors = descendants })
+	ends := func(rule string, reason record.StopReason, looked bool) expect {
+		return expect{rule: rule, reason: spec.ReasonStopping, requeue: soon, looked: looked, changes: func(r *record.Record) {
+			r.Stop, r.Survivors = &record.Stop{Reason: reason, Process: descendants[0], Descendants: descendants}, nil
+		}}
+	}
+	check(t, []row{
+		{"removed", down(left, removed), ends("Remove", record.StopRemoved, true)},
+		{"suspended", down(left, ofSpec(suspended)), ends("Suspend", record.StopSuspended, true)},
+		{"terminated", down(left, intends(record.IntentTerminate, 3)), ends("Intent", record.StopTerminated, false)},
+		{"not when it is restarted", down(left, intends(record.IntentRestart, 3)), creates(nil, restartWanted)},
+		{"not with a client that is to go on", up(left, ofSpec(deletion(spec.DeletionOrphan)), removed), expect{rule: "Remove", reason: spec.ReasonOrphaned, fate: FateArchive, looked: true, events: []string{"Normal Orphaned"}}},
+	})
+	in := down(left, intends(record.IntentTerminate, 3))
+	in.Record = decide(t, in).Record
+	in.Seen.Stop, in.Seen.TreeRunning = observe.Gone, descendants[1:]
+	p := decide(t, in)
+	require.Equal(t, actuate.SignalTerm, p.Action.Signal)
+	in.Record, in.Seen.TreeRunning = p.Record, nil
+	p = decide(t, in)
+	require.Equal(t, spec.ReasonTerminated, p.Record.Latch.Reason, "and the intent is obeyed then")
+}
+
+// What earlier restarts left is ended by the next stop for good, and listed by
+// the next one that is not.
+func TestWhatEarlierStopsLeftBelongsToTheNextOne(t *testing.T) {
+	in := up(intends(record.IntentRestart, 3), ofRecord(func(r *record.Record) { r.Survivors = descendants[:1] }))
+	in.Record = decide(t, in).Record
+	require.Equal(t, descendants[:1], in.Record.Stop.Descendants)
+	require.Empty(t, in.Record.Survivors)
+	in.Seen.Stop, in.Seen.Tree = observe.Running, descendants[1:]
+	in.Record = decide(t, in).Record
+	require.Equal(t, descendants, in.Record.Stop.Descendants)
+	stopped(exited(0))(&in)
+	in.Seen.TreeRunning = descendants
+	in.Record = decide(t, in).Record
+	require.Equal(t, descendants, in.Record.Survivors)
 }
 
 func TestAStopEndsWithItsProcess(t *testing.T) {

@@ -29,6 +29,8 @@ type body struct {
 	attempt     string
 	incarnation int64
 	mark        *observe.MarkedProcess
+	// children that it has started.
+	children []observe.Process
 	// A stubborn one ends by SIGKILL only; one without a lease has closed it.
 	stubborn, noLease bool
 	// readyAt is when a launcher reaches its end.
@@ -122,7 +124,10 @@ func (w *world) lookAtRecord(s *Seen) {
 		}
 	}
 	if stop := w.disk.Stop; stop != nil {
-		s.Stop = w.find(stop.Process).live
+		b := w.find(stop.Process)
+		if s.Stop = b.live; stop.TermAt.IsZero() {
+			s.Tree = b.children
+		}
 		for _, d := range stop.Descendants {
 			if w.find(d).live != observe.Gone {
 				s.TreeRunning = append(s.TreeRunning, d)
@@ -294,6 +299,11 @@ func (w *world) execute(b *body) {
 	}
 	require.True(w.t, w.forgetful || b.incarnation > w.spent, "number %d was used twice", b.incarnation)
 	w.spent = max(w.spent, b.incarnation)
+	if w.one(2) {
+		child := w.spawn(&room{})
+		child.attempt, child.readyAt = "child", w.now.Add(24*time.Hour)
+		b.children = []observe.Process{child.Process}
+	}
 	b.mark = &observe.MarkedProcess{Mark: observe.Mark{Instance: instance, UID: uid, Attempt: b.attempt, Incarnation: b.incarnation, Process: b.Process}}
 }
 
