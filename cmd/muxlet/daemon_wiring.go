@@ -27,6 +27,7 @@ import (
 	"github.com/muxlet/muxlet/controller/status"
 	"github.com/muxlet/muxlet/observe/process"
 	"github.com/muxlet/muxlet/observe/tmux"
+	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/manifest"
 )
 
@@ -48,6 +49,9 @@ func (g *globals) newController(s *config.Effective, recorder *status.Recorder, 
 	shell, err := actuatetmux.AccountShell(passwdFile, g.uid)
 	if err != nil {
 		log.Error(err, "Account's shell is not known, using another", "shell", shell.Path)
+	}
+	if !shell.Supported {
+		tellShell(recorder, shell, g.now())
 	}
 	base := g.baseEnvironment(shell.Path)
 	conn := &tmux.Conn{
@@ -78,6 +82,14 @@ func (g *globals) newController(s *config.Effective, recorder *status.Recorder, 
 	})
 	conn.BinaryOf, conn.SocketOf = c.ServerBinary(process.Executable), c.RecordedSocket
 	return c, func() { _ = deaths.Close() }, wire.prepareRuntime()
+}
+
+// tellShell says that another shell stands in for the account's own.
+func tellShell(recorder *status.Recorder, shell actuatetmux.Shell, now time.Time) {
+	message := fmt.Sprintf("The account's shell %q is not one that muxlet knows to work: %s is used for shellMode Interactive and Login", shell.Account, shell.Path)
+	// The recorder keeps it in memory even when the file cannot be written, and the
+	// daemon has just proven that its state can.
+	_ = recorder.Record(status.Event{Type: string(plan.Warning), Reason: spec.ReasonShellUnsupported, Message: message, Last: now.UTC().Round(0)})
 }
 
 func ticksOf(pid int) uint64 {
