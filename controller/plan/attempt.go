@@ -182,6 +182,10 @@ func (p *pass) judgeSilent(a *record.Attempt) bool {
 	if p.Seen.Lease.State != observe.Gone {
 		return p.say(spec.ReasonStarting, "a launcher still holds the lease; waiting for its receipt", poll(p.Now.Sub(a.OpenedAt)))
 	}
+	if p.Seen.ReceiptState == ReceiptUnknown {
+		// It may tell of a client that ran: the number is not used again.
+		p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
+	}
 	p.failAttempt(a.Reason, a.Message)
 	return false
 }

@@ -101,7 +101,7 @@ func TestAnAttemptIsNotYetExecuted(t *testing.T) {
 		}), ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Hour) })), waits(spec.ReasonStarting, pollSlow)},
 		{"but not for ever, when nobody holds the lease", starting(noPanes, ofSeen(func(s *Seen) {
 			s.ReceiptState, s.Lease.State = ReceiptUnknown, observe.Gone
-		}), ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Hour) })), expect{
+		}), ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Minute) })), expect{
 			rule: "Attempt", reason: spec.ReasonStarting, requeue: soon, changes: func(r *record.Record) {
 				r.Attempt.Fence, r.Attempt.Reason = record.FenceClosed, spec.ReasonStartFailed
 			},
@@ -135,7 +135,11 @@ func TestAGivenUpAttemptThatWasExecutedSpendsItsNumber(t *testing.T) {
 	earlier := ofRecord(func(r *record.Record) {
 		r.LastTermination = &record.Termination{Incarnation: 3, Reason: spec.ReasonExited, At: now}
 	})
+	old := ofRecord(func(r *record.Record) {
+		r.LastTermination = &record.Termination{Reason: spec.ReasonExecFailed, At: ago(time.Minute)}
+	})
 	check(t, []row{
+		{"not counted, and an earlier failure keeps its own account", starting(append(ended, fenced(spec.ReasonSuspended), old)...), gives},
 		{"counted when it was late", starting(append(ended, fenced(spec.ReasonStartTimeout))...), counts},
 		{"not counted when nobody wanted it", starting(append(ended, fenced(spec.ReasonSuspended), earlier)...), gives},
 		{"while nothing is known of its process it is waited for", starting(append(ended, fenced(spec.ReasonStartTimeout), ofSeen(func(s *Seen) { s.ReceiptProcess = observe.LivenessUnknown }))...), expect{
@@ -280,6 +284,18 @@ func TestASilentAttemptIsFencedOff(t *testing.T) {
 	})
 }
 
+func TestAnAttemptIsGivenUpWithAReasonInWords(t *testing.T) {
+	old := ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Minute) })
+	for want, in := range map[string]Input{
+		"the pane was not there": starting(noPanes),
+		"the shell ended before it reached the launcher (exited with status 127)": starting(dead(0, ptr.To(127), 0)),
+		"the launcher was not reached within 1m0s: the shell's profile may hang":  starting(old),
+		"given up before the client was executed":                                 starting(removed),
+	} {
+		require.Contains(t, decide(t, in).Record.Attempt.Message, want)
+	}
+}
+
 func TestAFencedAttemptIsGivenUpStepByStep(t *testing.T) {
 	over := dead(0, ptr.To(1), 0)
 	failure := func(reason string) expect {
@@ -308,6 +324,13 @@ func TestAFencedAttemptIsGivenUpStepByStep(t *testing.T) {
 		{"while a launcher holds the lease it is not given up", starting(fenced(spec.ReasonStartTimeout), over, lease(observe.Running)), waits},
 		{"nor while the lease cannot be asked", starting(fenced(spec.ReasonStartTimeout), over, lease(observe.LivenessUnknown)), waits},
 		{"gone and the lease free: it has failed", starting(once, fenced(spec.ReasonStartTimeout), over), failure(spec.ReasonStartTimeout)},
+		{"the same with a receipt that cannot be read: its number counts as spent", starting(once, fenced(spec.ReasonStartTimeout), over, ofSeen(func(s *Seen) { s.ReceiptState = ReceiptUnknown }), ofRecord(func(r *record.Record) {
+			r.Attempt.OpenedAt = ago(time.Minute)
+		})), func() expect {
+			e := failure(spec.ReasonStartTimeout)
+			e.changes = allOf(e.changes, func(r *record.Record) { r.Incarnation = 4 })
+			return e
+		}()},
 		{"the same without a pane", starting(once, fenced(spec.ReasonStartFailed), noPanes), failure(spec.ReasonStartFailed)},
 		{"a failure receipt that came in time tells more", starting(once, fenced(spec.ReasonStartTimeout), failed(spec.ReasonExecFailed), ofSeen(func(s *Seen) {
 			s.Lease.State = observe.Running
