@@ -63,6 +63,9 @@ func TestALiveClientIsAdopted(t *testing.T) {
 		{"by its lease, one number above the record", down(seesPane(pane("%4", 4, 300)), func(in *Input) {
 			in.Seen.Clients = []observe.MarkedProcess{{Mark: observe.Mark{UID: uid, Process: process(300)}}}
 		}), adoption(4, "%4", 300, 300)},
+		{"by its lease, although its attempt was taken for a failure", down(seesPane(pane("%4", 4, 300)), ofRecord(func(r *record.Record) { r.LastFailed = "a4" }), func(in *Input) {
+			in.Seen.Clients = []observe.MarkedProcess{{Mark: observe.Mark{UID: uid, Process: process(300)}}}
+		}), adoption(4, "%4", 300, 300)},
 		{"as what its mark says, whatever the pane's label is", down(seesPane(pane("%5", 5, 300)), seesClient(marked(6, 300))), adoption(6, "%5", 300, 300)},
 		{"beside another one that has no pane", live(forget, seesClient(marked(4, 280))), adoption(5, "%5", 300, 300)},
 		{"and a number that the record has already is kept", down(seesPane(pane("%2", 2, 300)), seesClient(marked(2, 300))), adoption(2, "%2", 300, 300)},
@@ -126,6 +129,7 @@ func TestTheIncarnationIsRaisedToWhatWasSeen(t *testing.T) {
 		{"so is one that is one above it", down(seesPane(pane("%4", 4, 300)), dead(0, ptr.To(1), 0)), 4},
 		{"but not that of the attempt that failed last", down(seesPane(pane("%4", 4, 300)), dead(0, ptr.To(1), 0), ofRecord(func(r *record.Record) { r.LastFailed = "a4" })), 3},
 		{"nor that of the pending attempt", starting(), 3},
+		{"but that of another one beside it", starting(seesPane(pane("%3", 4, 300)), ofSeen(func(s *Seen) { s.Panes[1].Labels.Attempt = "lost" })), 4},
 		{"what is lower lowers nothing", down(seesClient(marked(1, 300)), seesPane(pane("%2", 2, 300))), 3},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -222,6 +226,7 @@ func TestAnOrphanIsEnded(t *testing.T) {
 		{"when a person has run something else in its pane", up(respawned), ends(100)},
 		{"when no record names it", down(seesClient(marked(2, 90))), ends(90)},
 		{"when it is the pending attempt's", starting(noPanes, seesClient(marked(4, 200)), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), ends(200)},
+		{"when it is the pending attempt's, and the listing is younger", starting(noPanes, seesClient(marked(4, 200)), receipt(observe.StageExec, 0), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), ends(200)},
 		{"when it is the pending attempt's, and the pane is another one's", starting(noPanes, seesPane(pane("%2", 2, 555)), seesClient(marked(4, 200)), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), ends(200)},
 		{"when an attempt is pending, and it is another one's, whose pane a person uses", starting(seesPane(pane("%2", 2, 555)), seesClient(marked(2, 90))), ends(90)},
 		{"when the shell between its pane and it is gone, though tmux does not say so", starting(seesClient(marked(4, 210)), ofSeen(func(s *Seen) { s.Panes[0].Live = observe.Gone }), ofRecord(func(r *record.Record) { r.Incarnation = 4 })), ends(210)},

@@ -176,6 +176,7 @@ func TestWhatRestartsLeftIsEndedWithTheSession(t *testing.T) {
 		{"removed", down(left, removed), ends("Remove", record.StopRemoved, true)},
 		{"suspended", down(left, ofSpec(suspended)), ends("Suspend", record.StopSuspended, true)},
 		{"terminated", down(left, intends(record.IntentTerminate, 3)), ends("Intent", record.StopTerminated, false)},
+		{"not when an earlier one was terminated", up(left, intends(record.IntentTerminate, 2)), expect{rule: "Live", reason: spec.ReasonRunning, looked: true, changes: func(r *record.Record) { r.Intent = nil }}},
 		{"not when it is restarted", down(left, intends(record.IntentRestart, 3)), creates(nil, restartWanted)},
 		{"not with a client that is to go on", up(left, ofSpec(deletion(spec.DeletionOrphan)), removed), expect{rule: "Remove", reason: spec.ReasonOrphaned, fate: FateArchive, looked: true, events: []string{"Normal Orphaned"}}},
 	})

@@ -119,6 +119,19 @@ func TestOnlySoManyEventsAreKept(t *testing.T) {
 	require.Len(t, open(t, dir, 0).List(""), 1, "at least one is kept")
 }
 
+func TestTheSessionsWithTheMostEventsLoseTheirOldest(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir, 100)
+	for n := range 5 {
+		for _, session := range []string{"a", "b"} {
+			put(t, r, event(session, fmt.Sprintf("R%d", n), fmt.Sprint(session, n), at(n)))
+		}
+	}
+	put(t, r, event("c", "R", "c0", at(0)))
+	require.Equal(t, []string{"c0", "a3", "b3", "a4", "b4"}, told(open(t, dir, 5).List("")))
+	require.Equal(t, []string{"c0", "b4"}, told(open(t, dir, 2).List("")), "of as many each, the one that began first")
+}
+
 func TestEventsThatSayTheSameAreOne(t *testing.T) {
 	r := open(t, t.TempDir(), 100)
 	put(t, r, event("a", "Died", "1", at(1)), event("a", "Died", "2", at(2)), event("a", "Died", "1", at(3)))

@@ -166,13 +166,13 @@ func unknownMessage(in Input) string {
 func upToDate(in Input) metav1.Condition {
 	rec := in.Plan.Record
 	switch c := rec.Client; {
-	case c == nil || rec.Spec == nil:
+	case c == nil:
 		return condition(spec.ConditionUpToDate, metav1.ConditionTrue, spec.ReasonNoClient, "the next client is started from the present spec")
 	case alive(in) == observe.LivenessUnknown:
 		return condition(spec.ConditionUpToDate, metav1.ConditionUnknown, unknownReason(in), unknownMessage(in))
 	case in.Plan.Pending != "":
 		return condition(spec.ConditionUpToDate, metav1.ConditionFalse, spec.ReasonUpdatePending, in.Plan.Pending)
-	case c.Launched == nil:
+	case c.Launched == nil || rec.Spec == nil:
 		return condition(spec.ConditionUpToDate, metav1.ConditionUnknown, spec.ReasonLaunchedSpecUnknown, "the client was adopted; what it was started from is not known")
 	case len(spec.LaunchDiff(c.Launched, rec.Spec)) > 0:
 		return condition(spec.ConditionUpToDate, metav1.ConditionFalse, spec.ReasonUpdating, "the client is being replaced")

@@ -134,6 +134,7 @@ func TestConditions(t *testing.T) {
 		{"the client runs", up(spec.ReasonRunning), spec.ConditionClientAlive, yes, spec.ReasonRunning},
 		{"the client was executed just now", up(spec.ReasonStarted, executed(observe.Running)), spec.ConditionClientAlive, yes, spec.ReasonRunning},
 		{"the client was executed and is gone", up(spec.ReasonStarted, executed(observe.Gone)), spec.ConditionClientAlive, no, spec.ReasonNoClient},
+		{"the receipt is another attempt's", up(spec.ReasonRunning, executed(observe.Gone), judged(observe.Running), func(in *Input) { in.Seen.Receipt.Attempt = "a9" }), spec.ConditionClientAlive, yes, spec.ReasonRunning},
 		{"the client was adopted just now", up(spec.ReasonAdopted, judged(observe.LivenessUnknown)), spec.ConditionClientAlive, yes, spec.ReasonRunning},
 		{"the client is being ended", up(spec.ReasonStopping, stopping(client)), spec.ConditionClientAlive, yes, spec.ReasonStopping},
 		{"the client is gone", up(spec.ReasonDied, judged(observe.Gone)), spec.ConditionClientAlive, no, spec.ReasonNoClient},
@@ -147,6 +148,7 @@ func TestConditions(t *testing.T) {
 		{"class exec has no conversation", up(spec.ReasonRunning), spec.ConditionConversationBound, no, spec.ReasonNotApplicable},
 
 		{"the client is what the spec says", up(spec.ReasonRunning), spec.ConditionUpToDate, yes, spec.ReasonUpToDate},
+		{"there is no spec to compare with", up(spec.ReasonRunning, func(in *Input) { in.Plan.Record.Spec = nil }), spec.ConditionUpToDate, unknown, spec.ReasonLaunchedSpecUnknown},
 		{"there is no client", down(spec.ReasonCompleted), spec.ConditionUpToDate, yes, spec.ReasonNoClient},
 		{"an edit waits", up(spec.ReasonRunning, edited, func(in *Input) { in.Plan.Pending = "spec.client.command changed: waits" }), spec.ConditionUpToDate, no, spec.ReasonUpdatePending},
 		{"an edit is being carried out, in each pass of that", up(spec.ReasonStopping, edited, stopping(client)), spec.ConditionUpToDate, no, spec.ReasonUpdating},
@@ -210,7 +212,11 @@ func TestATransitionKeepsItsTime(t *testing.T) {
 	third := Summarize(later)
 	require.Equal(t, now.Add(time.Hour), meta.FindStatusCondition(third.Conditions, spec.ConditionReady).LastTransitionTime.UTC())
 	require.Equal(t, now, meta.FindStatusCondition(third.Conditions, spec.ConditionObserved).LastTransitionTime.UTC())
-	require.Equal(t, now.Add(time.Hour), third.Decision.At.UTC())
+	require.Equal(t, now.Add(time.Hour), third.Decision.At.UTC(), "another reason is another decision")
+	later = up(spec.ReasonRunning, func(in *Input) {
+		in.Now, in.Previous, in.Plan.Action.Kind = now.Add(time.Hour), first, actuate.ActionKillPane
+	})
+	require.Equal(t, now.Add(time.Hour), Summarize(later).Decision.At.UTC(), "so is another action")
 	require.Equal(t, metav1.ConditionTrue, meta.FindStatusCondition(first.Conditions, spec.ConditionReady).Status, "the previous status is left as it was")
 }
 
@@ -229,6 +235,9 @@ func TestNothingOfAnEarlierDaemonIsShownAsTrue(t *testing.T) {
 	require.Equal(t, "nothing was observed since the daemon started", meta.FindStatusCondition(s.Conditions, spec.ConditionClientAlive).Message)
 	require.Equal(t, int64(3), s.Client.Incarnation, "what was accounted for stays")
 	require.Equal(t, spec.StatusUnknown, spec.DisplayStatus(&spec.Session{Status: s}))
+
+	s = Summarize(up("", blind, func(in *Input) { in.Previous = s }))
+	require.Equal(t, "nothing was observed since the daemon started", meta.FindStatusCondition(s.Conditions, spec.ConditionClientAlive).Message, "nor after the second look that failed")
 }
 
 // Unknown shows the last evidence and its age.
