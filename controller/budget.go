@@ -4,22 +4,24 @@
 package controller
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/muxlet/muxlet/controller/plan"
 )
 
 // budget limits the starts in flight. A key holds its place from the decision to
-// start until its attempt has come to an end.
+// start until its attempt has come to an end. Keys that found no place are woken
+// in the order in which they came.
 type budget struct {
 	mu      sync.Mutex
 	limit   int
 	holders map[string]bool
-	waiting map[string]bool
+	waiting []string
 }
 
 func newBudget(limit int) *budget {
-	return &budget{limit: max(limit, 1), holders: map[string]bool{}, waiting: map[string]bool{}}
+	return &budget{limit: max(limit, 1), holders: map[string]bool{}}
 }
 
 // reserve gives the key a place if there is one.
@@ -27,11 +29,9 @@ func (b *budget) reserve(key string) plan.Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.holders[key] && len(b.holders) >= b.limit {
-		b.waiting[key] = true
 		return plan.GrantNone
 	}
 	b.holders[key] = true
-	delete(b.waiting, key)
 	return plan.GrantStart
 }
 
@@ -42,18 +42,22 @@ func (b *budget) hold(key string) {
 	b.holders[key] = true
 }
 
-// release gives the place back and names one key that waits for it.
-func (b *budget) release(key string) (next string) {
+// settle is told after each pass of a key whether its attempt is in flight and
+// whether it waits for a place. It names the keys that there is a place for now;
+// each of them settles in turn, so that a place which it does not want goes on.
+func (b *budget) settle(key string, inFlight, waits bool) (next []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.waiting, key)
-	if !b.holders[key] {
-		return ""
+	if !inFlight {
+		delete(b.holders, key)
 	}
-	delete(b.holders, key)
-	for next := range b.waiting {
-		delete(b.waiting, next)
-		return next
+	at := slices.Index(b.waiting, key)
+	switch {
+	case waits && at < 0:
+		b.waiting = append(b.waiting, key)
+	case !waits && at >= 0:
+		b.waiting = slices.Delete(b.waiting, at, at+1)
 	}
-	return ""
+	n := min(max(b.limit-len(b.holders), 0), len(b.waiting))
+	return slices.Clone(b.waiting[:n])
 }

@@ -18,18 +18,31 @@ func TestTheBudgetGrantsAsManyPlacesAsItsLimit(t *testing.T) {
 	assert.Equal(t, plan.GrantStart, b.reserve("b"))
 	assert.Equal(t, plan.GrantNone, b.reserve("c"))
 	assert.Equal(t, plan.GrantStart, b.reserve("a"), "who has a place keeps it")
-	assert.Equal(t, "c", b.release("a"), "who waits is named")
+	assert.Empty(t, b.settle("c", false, true), "it waits")
+	assert.Equal(t, []string{"c"}, b.settle("a", false, false), "who waits is named")
 	assert.Equal(t, plan.GrantStart, b.reserve("c"))
-	assert.Empty(t, b.release("b"), "nobody waits any more")
+	assert.Empty(t, b.settle("c", true, false))
+	assert.Empty(t, b.settle("b", false, false), "nobody waits any more")
 }
 
-func TestAPlaceThatWasNotHeldPassesNothingOn(t *testing.T) {
+func TestWhoWaitsIsWokenInOrder(t *testing.T) {
+	b := newBudget(2)
+	b.hold("a")
+	b.hold("b")
+	for _, key := range []string{"c", "d", "e", "d", "c"} {
+		assert.Empty(t, b.settle(key, false, true), "a second pass of who waits changes nothing")
+	}
+	assert.Equal(t, []string{"c"}, b.settle("a", false, false))
+	assert.Equal(t, []string{"c", "d"}, b.settle("b", false, false), "as many as there are places")
+}
+
+func TestAPlaceThatIsNotWantedGoesOn(t *testing.T) {
 	b := newBudget(1)
-	b.reserve("a")
-	b.reserve("b")
-	assert.Empty(t, b.release("c"))
-	assert.Empty(t, b.release("b"), "it waited, and does not any more")
-	assert.Empty(t, b.release("a"))
+	b.hold("a")
+	b.settle("b", false, true)
+	b.settle("c", false, true)
+	assert.Equal(t, []string{"b"}, b.settle("a", false, false))
+	assert.Equal(t, []string{"c"}, b.settle("b", false, false), "b is suspended by now")
 }
 
 func TestStartsThatAreFoundUnderWayCountBeyondTheLimit(t *testing.T) {
@@ -38,9 +51,9 @@ func TestStartsThatAreFoundUnderWayCountBeyondTheLimit(t *testing.T) {
 	b.hold("b")
 	assert.Equal(t, plan.GrantStart, b.reserve("b"))
 	assert.Equal(t, plan.GrantNone, b.reserve("c"))
-	b.release("a")
+	b.settle("a", false, false)
 	assert.Equal(t, plan.GrantNone, b.reserve("c"), "b is still under way")
-	b.release("b")
+	b.settle("b", false, false)
 	assert.Equal(t, plan.GrantStart, b.reserve("c"))
 }
 

@@ -282,6 +282,20 @@ func (c *Controller) names() []string {
 	return names
 }
 
+// newsOf is the oldest observation that will do after a death notice. That of a
+// client needs none at first: its pass asks tmux for the end of the process
+// before it asks for a listing.
+func (c *Controller) newsOf(n observe.Notice, now time.Time) time.Time {
+	snap, _, _ := c.eyes.latest()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.sessions[n.Key]
+	if s == nil || s.rec.Client == nil || s.rec.Client.Process != n.Process || snap == nil || snap.view.State != observe.ServerRunning {
+		return now
+	}
+	return time.Time{}
+}
+
 // watchDeaths turns death notices into hints.
 func (c *Controller) watchDeaths(ctx context.Context) {
 	for {
@@ -294,7 +308,7 @@ func (c *Controller) watchDeaths(ctx context.Context) {
 			}
 			now := c.Clock.Now()
 			c.eyes.markGone(n.Process, now)
-			c.enqueue(n.Key, now)
+			c.enqueue(n.Key, c.newsOf(n, now))
 		}
 	}
 }

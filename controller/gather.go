@@ -39,7 +39,7 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 		in.Block = c.obstacleOf(s)
 	}
 	// A client that is found to be gone can be followed by a start in this pass.
-	if s.rec.Client == nil || in.Seen.Client == observe.Gone {
+	if s.rec.Attempt == nil && (s.rec.Client == nil || in.Seen.Client == observe.Gone) {
 		in.Grant = c.budget.reserve(s.name)
 		in.New = plan.NewAttempt{ID: c.NewID(), Instance: instance, Command: c.Command(sp), Base: c.Base}
 	}
@@ -70,7 +70,7 @@ func (c *Controller) see(s *session, snap *snapshot, instance string) plan.Seen 
 	seen.ServerFailure = c.server.failure
 	c.mu.Unlock()
 	c.seePanes(&seen, s, snap, instance)
-	c.seeProcesses(&seen, s)
+	c.seeProcesses(&seen, s, snap)
 	c.seeClients(&seen, s, instance)
 	return seen
 }
@@ -90,11 +90,12 @@ func (c *Controller) seePanes(seen *plan.Seen, s *session, snap *snapshot, insta
 }
 
 // seeProcesses judges the processes that the record names.
-func (c *Controller) seeProcesses(seen *plan.Seen, s *session) {
+func (c *Controller) seeProcesses(seen *plan.Seen, s *session, snap *snapshot) {
 	if client := s.rec.Client; client != nil {
 		seen.Client = c.Processes.State(client.Process)
 		if seen.Client == observe.Gone {
-			seen.GoneFor = c.Clock.Now().Sub(c.eyes.markGone(client.Process, c.Clock.Now()))
+			since := c.eyes.markGone(client.Process, c.Clock.Now())
+			seen.GoneFor, seen.Outdated = c.Clock.Now().Sub(since), snap.began.Before(since)
 			seen.ClientExit = c.Deaths.Exit(client.Process)
 		}
 	}

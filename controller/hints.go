@@ -7,6 +7,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -53,6 +54,10 @@ func (c *Controller) hint(e fsnotify.Event) {
 	name, pending := c.attempts[attempt]
 	c.mu.Unlock()
 	if pending {
-		c.enqueue(name, c.Clock.Now())
+		// It says that the client is executed, or why not: the next start may go
+		// ahead, whenever the receipt is judged.
+		c.wake(c.budget.settle(name, false, false))
+		// The pane was made before the receipt, and the listing follows the start.
+		c.enqueue(name, time.Time{})
 	}
 }

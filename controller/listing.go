@@ -5,7 +5,7 @@ package controller
 
 import (
 	"context"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/muxlet/muxlet/controller/plan"
@@ -74,13 +74,15 @@ func (c *Controller) arrange(view observe.ServerView, instance string) snapshot 
 	return s
 }
 
-// labelPattern matches what muxlet writes into the labels of a pane.
-var labelPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-
 // oursToWrite says whether the labels are spelled as muxlet spells them. A pane
 // whose labels somebody has edited would be refused by every action.
-func oursToWrite(l observe.Labels) bool {
-	return labelPattern.MatchString(l.UID) && labelPattern.MatchString(l.Attempt)
+func oursToWrite(l observe.Labels) bool { return spelled(l.UID) && spelled(l.Attempt) }
+
+func spelled(label string) bool {
+	foreign := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
+	}
+	return label != "" && !strings.ContainsFunc(label, foreign)
 }
 
 func (c *Controller) massDeath(before, after map[string]bool) bool {

@@ -22,6 +22,8 @@ const (
 	actTimeout = 10 * time.Second
 	// unwritableRetry is when a record that could not be written is tried again.
 	unwritableRetry = 5 * time.Second
+	// receiptPatience is when a start is looked at without a hint of its receipt.
+	receiptPatience = 25 * time.Millisecond
 	// inspectTimeout bounds a look at a workspace directory.
 	inspectTimeout = time.Second
 	// holderPatience is how long an unmarked process must hold a lease to be taken
@@ -100,7 +102,7 @@ func (c *Controller) carryOut(ctx context.Context, s *session, in plan.Input, p 
 		s.hold(p.Record)
 		c.mu.Unlock()
 	}
-	c.settleBudget(s)
+	c.settleBudget(s, p.Verdict)
 	for _, e := range p.Events {
 		c.tell(s.name, s.rec.UID, e)
 	}
@@ -131,7 +133,7 @@ func (c *Controller) refuseUnsaved(s *session, in plan.Input, p *plan.Plan, err 
 		Verdict:      plan.Verdict{Rule: "Save", Reason: spec.ReasonStateUnwritable, Message: err.Error()},
 		RequeueAfter: unwritableRetry,
 	}
-	c.settleBudget(s)
+	c.settleBudget(s, p.Verdict)
 }
 
 // trackAttempt remembers whose receipt an attempt's is, and forgets receipts
@@ -152,13 +154,15 @@ func (c *Controller) trackAttempt(s *session, next record.Record) {
 	}
 }
 
-// settleBudget gives the place in flight back once nothing is.
-func (c *Controller) settleBudget(s *session) {
-	if s.rec.Attempt != nil {
-		return
-	}
-	if next := c.budget.release(s.name); next != "" {
-		c.queue.Add(next)
+// settleBudget gives the place in flight back once nothing is, and wakes whom
+// there is a place for.
+func (c *Controller) settleBudget(s *session, v plan.Verdict) {
+	c.wake(c.budget.settle(s.name, s.rec.Attempt != nil, v.Reason == spec.ReasonWaitingForBudget))
+}
+
+func (c *Controller) wake(keys []string) {
+	for _, key := range keys {
+		c.queue.Add(key)
 	}
 }
 
@@ -181,7 +185,12 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 	if out.Result == actuate.ResultFailed && s.rec.Attempt != nil {
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: out.Reason, Message: out.Message})
 	}
-	if out.Result == actuate.ResultDone && a.Kind != actuate.ActionReap && a.Kind != actuate.ActionSignal {
+	switch {
+	case out.Result != actuate.ResultDone || a.Kind == actuate.ActionReap || a.Kind == actuate.ActionSignal:
+	case starts(a.Kind):
+		// The launcher's receipt gives a hint; until then there is little to see.
+		p.RequeueAfter = receiptPatience
+	default:
 		p.RequeueAfter = time.Millisecond
 	}
 }
@@ -224,7 +233,7 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	for process := range s.watched {
 		c.eyes.forget(process)
 	}
-	c.settleBudget(&session{name: s.name})
+	c.settleBudget(&session{name: s.name}, plan.Verdict{})
 	c.Log.Info("Removed session", "session", s.name, "sessionUID", s.rec.UID)
 	// The document may be back already: the next reading tells.
 	c.refresh(nil)
@@ -258,7 +267,10 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	if w.early && p.RequeueAfter == 0 {
 		c.enqueueAfter(s.name, readPatience)
 	}
-	if p.RequeueAfter > 0 {
+	switch {
+	case p.Same:
+		c.queue.Add(s.name)
+	case p.RequeueAfter > 0:
 		c.enqueueAfter(s.name, p.RequeueAfter)
 	}
 }

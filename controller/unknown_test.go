@@ -116,7 +116,7 @@ func TestAnUnreachableServerKillsNoSession(t *testing.T) {
 // with the whole runtime directory.
 func TestALostSocketIsRecoveredWithoutASecondServer(t *testing.T) {
 	for name, lose := range map[string]func(*envtest.Env) error{
-		"socket":  func(e *envtest.Env) error { return os.Remove(e.Socket()) },
+		"socket": func(e *envtest.Env) error { return os.Remove(e.Socket()) },
 		"runtime": func(e *envtest.Env) error {
 			// In one step: the daemon makes anew what it misses meanwhile.
 			away := e.Runtime + ".away"

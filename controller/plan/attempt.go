@@ -99,7 +99,8 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
 	p.event(Normal, spec.ReasonStarted, fmt.Sprintf("Started incarnation %d, pid %d, pane %s", c.Incarnation, c.Process.PID, c.Pane))
 	// The rest of this pass would judge the new client by what was seen before
-	// the record knew it.
+	// the record knew it. Its pane was seen.
+	p.plan.Same = c.Pane != ""
 	return p.say(spec.ReasonStarted, fmt.Sprintf("incarnation %d was executed as pid %d", c.Incarnation, c.Process.PID), soon)
 }
 

@@ -381,3 +381,12 @@ func TestAHangingLauncherIsGivenUp(t *testing.T) {
 	require.Equal(t, 2, in.Record.BackOff.Deaths)
 	require.Equal(t, int64(3), in.Record.Incarnation)
 }
+
+// The next pass needs no other listing than the one that showed the pane.
+func TestTheObservationThatShowedAStartWillDoForItsClient(t *testing.T) {
+	seen := starting(receipt(observe.StageExec, 0), seesClient(marked(4, 200)))
+	require.True(t, Compute(seen).Same)
+	seen.Seen.Panes = nil
+	require.False(t, Compute(seen).Same, "its pane is younger than the listing")
+	require.False(t, Compute(starting()).Same)
+}

@@ -82,6 +82,20 @@ func (p *pass) endOfClient() (e end, wait bool) {
 	return end{}, true
 }
 
+// lookAgain: the client has ended since tmux was asked. Nothing is decided on a
+// listing from its lifetime. tmux gets its SIGCHLD while it is asked again: the
+// answer then tells the end, which costs a restart no second question.
+func (p *pass) lookAgain() bool {
+	c := p.rec.Client
+	if c == nil || p.Seen.Client != observe.Gone || !p.Seen.Outdated {
+		return false
+	}
+	if p.Seen.ServerState == observe.ServerRunning {
+		p.plan.Action = actuate.Action{Kind: actuate.ActionReap, Server: p.Seen.Server}
+	}
+	return p.say(spec.ReasonDied, fmt.Sprintf("pid %d is gone; asking tmux what is left of it", c.Process.PID), soon)
+}
+
 // panePIDOf finds the pane that the client was executed in, as long as it still
 // shows the same first process.
 func (p *pass) panePIDOf(c *record.Client) (SeenPane, bool) {

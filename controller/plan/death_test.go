@@ -30,6 +30,22 @@ func creates(events []string, changes ...func(*record.Record)) expect {
 	return e
 }
 
+// Nothing is decided on a listing from the lifetime of a client that has ended
+// since, whatever the listing shows: tmux is asked again, and told to collect
+// the end meanwhile.
+func TestAListingFromTheClientsLifetimeDecidesNothing(t *testing.T) {
+	outdated := ofSeen(func(s *Seen) { s.Outdated = true })
+	again := expect{rule: "Outdated", reason: spec.ReasonDied, action: actuate.ActionReap, requeue: soon}
+	check(t, []row{
+		{"the pane is there", up(gone(0), outdated), again},
+		{"the pane was not there", up(gone(0), noPanes, outdated), again},
+		{"another client is marked", up(gone(0), outdated, seesClient(marked(2, 90))), again},
+		{"the session is removed", up(gone(0), outdated, removed), again},
+		{"there was no server", up(gone(0), noServer, outdated), expect{rule: "Outdated", reason: spec.ReasonDied, requeue: soon}},
+		{"the client runs", up(outdated), expect{rule: "Live", reason: spec.ReasonRunning, looked: true}},
+	})
+}
+
 // A dead pane gets the same command again, in the same pane.
 func TestADeathIsAccountedForAndFollowedByAStart(t *testing.T) {
 	died, dies := []string{"Warning Died"}, []string{"Normal Died"}

@@ -138,6 +138,9 @@ type Seen struct {
 	Client     observe.Liveness
 	ClientExit *observe.Exit
 	GoneFor    time.Duration
+	// Outdated is true when that process was found to be Gone after At: what is seen
+	// of the panes is from its lifetime.
+	Outdated bool
 	// Receipt of the pending attempt, and its process.
 	ReceiptState   ReceiptState
 	Receipt        observe.Receipt
@@ -259,6 +262,8 @@ type Plan struct {
 	Looked bool
 	// Pending names what an edit waits for; empty when the client is up to date.
 	Pending string
+	// Same is true when the next pass may rest on the same observation.
+	Same bool
 }
 
 // Intervals of the plan. They bound how soon the loop looks again when no hint
@@ -269,6 +274,7 @@ const (
 	pollStatus     = 4 * time.Millisecond
 	pollDetach     = time.Second
 	pollSlow       = 250 * time.Millisecond
+	pollBudget     = 5 * time.Second
 	statusPatience = time.Second
 	markPatience   = time.Second
 	leftoverGrace  = 3 * time.Second
@@ -293,6 +299,7 @@ type rule struct {
 // rules in their order; the first that decides ends the pass.
 var rules = []rule{
 	{"Unknown", (*pass).holdWhileUnknown},
+	{"Outdated", (*pass).lookAgain},
 	{"Adopt", (*pass).adoptLiveClient},
 	{"Duplicate", (*pass).endDuplicate},
 	{"Orphan", (*pass).endOrphan},

@@ -98,7 +98,7 @@ func (p *pass) waitForBudget() bool {
 	if p.Grant == GrantStart {
 		return false
 	}
-	return p.say(spec.ReasonWaitingForBudget, "waiting for other sessions' starts", pollSlow)
+	return p.say(spec.ReasonWaitingForBudget, "waiting for other sessions' starts", pollBudget)
 }
 
 // start opens an attempt: into our own dead pane if there is one, which keeps

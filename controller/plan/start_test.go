@@ -97,7 +97,7 @@ func TestAStartWaitsForItsTurn(t *testing.T) {
 		// I6
 		{"for a foreign tmux session to give the name up", down(ofSeen(func(s *Seen) { s.NameHolder = "$7" })), waits("Name", spec.ReasonNameConflict, 0)},
 		// A11
-		{"for other starts", down(func(in *Input) { in.Grant = GrantNone }), waits("Budget", spec.ReasonWaitingForBudget, pollSlow)},
+		{"for other starts", down(func(in *Input) { in.Grant = GrantNone }), waits("Budget", spec.ReasonWaitingForBudget, pollBudget)},
 	})
 }
 

@@ -6,8 +6,8 @@ package manifest
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/muxlet/muxlet/spec"
@@ -95,14 +95,20 @@ type damage struct {
 
 // nameable keeps out what a person cannot have meant as a name, such as a path.
 // Whether it is a good name is said by the document's problems.
-var nameable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
+func nameable(name string) bool {
+	return name != "" && len(name) <= 253 && !strings.ContainsFunc(name, foreignToNames) && !strings.ContainsRune("._-", rune(name[0]))
+}
+
+func foreignToNames(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+}
 
 func indexOf(r Reading) index {
 	x := index{places: map[string][]place{}}
 	for _, f := range r.Files {
 		unnamed := slices.Clone(f.Problems)
 		for _, doc := range f.Items {
-			if nameable.MatchString(doc.Name) {
+			if nameable(doc.Name) {
 				x.places[doc.Name] = append(x.places[doc.Name], place{file: f.Path, doc: doc})
 				continue
 			}
