@@ -5,7 +5,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 PACKAGES ?= ./...
 
 # Version control is asked once, above; go build need not ask it again.
-GO_BUILD = go build -buildvcs=false
+GO_BUILD = CGO_ENABLED=0 go build -buildvcs=false
 
 .DEFAULT_GOAL := help
 .PHONY: help build run stop test e2e verify ci generate update lint clean

@@ -52,6 +52,8 @@ type Deaths interface {
 	Watch(p observe.Process, key string) error
 	// Forget stops watching p.
 	Forget(p observe.Process)
+	// State of a watched process; Unknown when only the process table can tell.
+	State(p observe.Process) observe.Liveness
 	// Exit is how p ended as far as the kernel tells; nil when it does not.
 	Exit(p observe.Process) *observe.Exit
 	Notices() <-chan observe.Notice
@@ -166,7 +168,6 @@ type Controller struct {
 	resyncDue bool
 	// freshDue is true when that look itself will not do.
 	freshDue bool
-	lastPass time.Time
 }
 
 // New makes a Controller. Run starts it.

@@ -46,6 +46,8 @@ type eyes struct {
 	// has not.
 	lastKnown, unknownSince time.Time
 	looking                 *look
+	// words belong to whoever is looking.
+	words words
 
 	marksMu sync.Mutex
 	marks   map[string][]observe.MarkedProcess
@@ -94,7 +96,9 @@ func (e *eyes) at(ctx context.Context, notBefore time.Time, j judge) *snapshot {
 
 // take asks tmux once.
 func (e *eyes) take(ctx context.Context, l *look, j judge) {
-	snap := j(e.Tmux.List(ctx, e.Clock.Now))
+	answer := e.Tmux.List(ctx, e.Clock.Now)
+	e.words = e.words.own(&answer.Listing)
+	snap := j(answer)
 	snap.began = l.began
 	l.snap = &snap
 	e.mu.Lock()
@@ -125,6 +129,14 @@ func (e *eyes) markGone(p observe.Process, at time.Time) time.Time {
 	}
 	e.gone[p] = at
 	return at
+}
+
+// stateOf judges a process as cheaply as it can.
+func (e *eyes) stateOf(p observe.Process) observe.Liveness {
+	if state := e.Deaths.State(p); state != observe.LivenessUnknown {
+		return state
+	}
+	return e.Processes.State(p)
 }
 
 // forget drops what is remembered of a process that was accounted for.
@@ -158,7 +170,7 @@ func (e *eyes) marked(uid string) []observe.MarkedProcess {
 	e.marksMu.Unlock()
 	var live []observe.MarkedProcess
 	for _, m := range known {
-		if e.Processes.State(m.Process) != observe.Gone {
+		if e.stateOf(m.Process) != observe.Gone {
 			live = append(live, m)
 		}
 	}

@@ -77,7 +77,7 @@ func (c *Controller) see(s *session, snap *snapshot, instance string) plan.Seen 
 
 func (c *Controller) seePanes(seen *plan.Seen, s *session, snap *snapshot, instance string) {
 	for _, p := range snap.panes[s.rec.UID] {
-		process, live := c.Processes.Identify(p.PID)
+		process, live := c.identify(s, p.PID)
 		seen.Panes = append(seen.Panes, plan.SeenPane{Pane: p, Process: process, Live: live})
 	}
 	if len(seen.Panes) > 0 {
@@ -89,10 +89,19 @@ func (c *Controller) seePanes(seen *plan.Seen, s *session, snap *snapshot, insta
 	}
 }
 
+// identify finds out who has the pid now. While the recorded client runs, its pid
+// is nobody else's.
+func (c *Controller) identify(s *session, pid int) (observe.Process, observe.Liveness) {
+	if client := s.rec.Client; client != nil && client.Process.PID == pid && c.eyes.stateOf(client.Process) == observe.Running {
+		return client.Process, observe.Running
+	}
+	return c.Processes.Identify(pid)
+}
+
 // seeProcesses judges the processes that the record names.
 func (c *Controller) seeProcesses(seen *plan.Seen, s *session, snap *snapshot) {
 	if client := s.rec.Client; client != nil {
-		seen.Client = c.Processes.State(client.Process)
+		seen.Client = c.eyes.stateOf(client.Process)
 		if seen.Client == observe.Gone {
 			since := c.eyes.markGone(client.Process, c.Clock.Now())
 			seen.GoneFor, seen.Outdated = c.Clock.Now().Sub(since), snap.began.Before(since)

@@ -252,7 +252,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 		Refusal: w.problem, Source: w.source, LastScreen: s.screen,
 	})
 	s.status, s.judged = st, w.count
-	c.lastPass = in.Now
+	s.rest = c.restOf(s, in, w, p)
 	if p.Looked && in.Seen.Sight == plan.SightKnown && !s.seen && !w.early {
 		s.seen = true
 		c.first.done(s.name, p)

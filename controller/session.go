@@ -36,6 +36,8 @@ type session struct {
 	// wanted counts the changes of what the manifests want; judged is the count
 	// that the published status rests on.
 	wanted, judged int
+	// rest is what the last pass found of a session at rest; nil for any other.
+	rest *rest
 	// seen is true once a decision rested on a known observation.
 	seen bool
 	// requests of people that were not applied yet.

@@ -146,8 +146,11 @@ func (c *Controller) spread(snap *snapshot) {
 	if lost {
 		c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonServerLost, Message: "The tmux server is gone with every pane in it"})
 	}
-	if changed || due {
+	switch {
+	case changed:
 		c.enqueueAll(from)
+	case due:
+		c.enqueueRestless(snap, from)
 	}
 }
 

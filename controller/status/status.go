@@ -48,6 +48,9 @@ var stalling = map[string]bool{
 // Summarize computes the status of a session that was visited.
 func Summarize(in Input) spec.SessionStatus {
 	rec := in.Plan.Record
+	// A copy: the address of a part would keep the whole input as long as the
+	// status, 20 KB for each session.
+	source := in.Source
 	s := spec.SessionStatus{
 		ObservedGeneration: rec.Generation,
 		Conditions:         append([]metav1.Condition(nil), in.Previous.Conditions...),
@@ -55,7 +58,7 @@ func Summarize(in Input) spec.SessionStatus {
 		Workspace:          spec.WorkspaceStatus{Path: in.Workspace.Path},
 		Tmux:               tmuxStatus(in),
 		ConsecutiveDeaths:  int32(rec.BackOff.Deaths),
-		Source:             &in.Source,
+		Source:             &source,
 		Evidence:           evidence(in),
 		Decision:           decision(in),
 	}

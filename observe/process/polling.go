@@ -106,6 +106,9 @@ func (w *pollingWatcher) Forget(p observe.Process) {
 	w.box.drop(p)
 }
 
+// State is Watcher's: what was seen at the last look is not what is now.
+func (w *pollingWatcher) State(observe.Process) observe.Liveness { return observe.LivenessUnknown }
+
 // Exit is Watcher's: the process table does not tell how a process ended.
 func (w *pollingWatcher) Exit(observe.Process) *observe.Exit { return nil }
 

@@ -29,6 +29,9 @@ type Watcher interface {
 	// Forget ends the watch of p and lets go of what is held of it. A notice that
 	// is on its way may still arrive.
 	Forget(p observe.Process)
+	// State of a watched process, without a look at the process table; Unknown for
+	// one that is not watched, and where only that look can tell.
+	State(p observe.Process) observe.Liveness
 	// Exit tells how a watched process ended, from its death until Forget. nil: it
 	// runs, its parent has not collected its status yet, or the system does not
 	// tell.

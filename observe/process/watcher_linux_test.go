@@ -104,6 +104,19 @@ func TestExitOfAProcessIsTold(t *testing.T) {
 	}
 }
 
+func TestStateOfAProcessIsTold(t *testing.T) {
+	w, err := newPidfdWatcher()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, w.Close()) }()
+	cmd := helper(t, "waits")
+	p := identified(t, cmd.Process.Pid)
+	require.NoError(t, w.Watch(p, "a"))
+	require.Equal(t, observe.Running, w.State(p))
+	require.NoError(t, cmd.Process.Kill())
+	require.Equal(t, p, noticed(t, w).Process)
+	require.Equal(t, observe.Gone, w.State(p), "a zombie is Gone")
+}
+
 func TestExitOfAZombieIsNotKnownYet(t *testing.T) {
 	w := pidfds(t)
 	cmd := helper(t, "waits")

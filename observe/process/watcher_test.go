@@ -108,6 +108,23 @@ func TestProcessThatHasEndedGivesItsNoticeAtOnce(t *testing.T) {
 	})
 }
 
+// What a watcher cannot tell is Unknown, never a guess.
+func TestStateOfAWatchedProcessIsNeverWrong(t *testing.T) {
+	eachWatcher(t, func(t *testing.T, w Watcher) {
+		cmd := helper(t, "waits")
+		p := identified(t, cmd.Process.Pid)
+		require.Equal(t, observe.LivenessUnknown, w.State(p), "it is not watched")
+		require.NoError(t, w.Watch(p, "a"))
+		require.NotEqual(t, observe.Gone, w.State(p))
+		end(cmd)
+		require.NotEqual(t, observe.Running, w.State(p))
+		require.Equal(t, p, noticed(t, w).Process)
+		require.NotEqual(t, observe.Running, w.State(p))
+		w.Forget(p)
+		require.Equal(t, observe.LivenessUnknown, w.State(p))
+	})
+}
+
 func TestForgottenProcessGivesNoNotice(t *testing.T) {
 	eachWatcher(t, func(t *testing.T, w Watcher) {
 		cmd := helper(t, "waits")

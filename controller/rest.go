@@ -1,0 +1,82 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/observe"
+)
+
+// restResyncs is after how many resyncs a session at rest gets a whole pass all
+// the same.
+const restResyncs = 20
+
+// rest is what a pass found of a session whose client runs in its pane and that
+// waits for nothing. As long as a resync finds the same, a pass would come to the
+// same end, and is not made: with 1,000 sessions at rest a resync is one listing
+// and a look at each process.
+type rest struct {
+	server observe.Server
+	panes  []observe.Pane
+	client observe.Process
+	// since is when that pass was.
+	since time.Time
+}
+
+// restOf is what has to stay as it is for the session to be at rest after a
+// pass; nil when the pass did or waits for something. c.mu is held.
+func (c *Controller) restOf(s *session, in plan.Input, w wish, p plan.Plan) *rest {
+	client := s.rec.Client
+	if w.early || client == nil || p.Verdict.Rule != "Live" || p.Action.Kind != actuate.ActionNone || p.RequeueAfter > 0 || p.Pending != "" {
+		return nil
+	}
+	r := &rest{server: in.Seen.Server, client: client.Process, since: c.Clock.Now()}
+	for _, pane := range in.Seen.Panes {
+		if pane.State != observe.Present || pane.PID != client.Process.PID {
+			return nil
+		}
+		r.panes = append(r.panes, pane.Pane)
+	}
+	return r
+}
+
+// enqueueRestless asks for a look at every session but those at rest.
+func (c *Controller) enqueueRestless(snap *snapshot, notBefore time.Time) {
+	for _, name := range c.restless(snap) {
+		c.enqueue(name, notBefore)
+	}
+}
+
+func (c *Controller) restless(snap *snapshot) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []string
+	for name, s := range c.sessions {
+		if !c.rests(s, snap) {
+			names = append(names, name)
+			continue
+		}
+		if s.status.Evidence != nil {
+			evidence := *s.status.Evidence
+			evidence.ObservedAt = metav1.NewTime(snap.began)
+			s.status.Evidence = &evidence
+		}
+	}
+	return names
+}
+
+// rests says whether snap shows the session as the pass found it that put it to
+// rest. c.mu is held.
+func (c *Controller) rests(s *session, snap *snapshot) bool {
+	r := s.rest
+	return r != nil && s.wanted == s.judged && len(s.requests) == 0 && c.Clock.Now().Sub(r.since) < restResyncs*c.Resync &&
+		snap.view.State == observe.ServerRunning && snap.confirmation == plan.Confirmed && snap.view.Listing.Server == r.server &&
+		slices.Equal(snap.panes[s.rec.UID], r.panes) && c.Deaths.State(r.client) == observe.Running
+}
