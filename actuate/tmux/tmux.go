@@ -48,12 +48,19 @@ type Config struct {
 	LaunchExtra []string
 }
 
-// Actuator performs the actions that concern a tmux server. It holds nothing
-// that changes: several goroutines may use it at once.
-type Actuator struct{ Config }
+// Actuator performs the actions that concern a tmux server. Several goroutines
+// may use it at once; starts that come at the same time share a call of tmux.
+type Actuator struct {
+	Config
+	starts together
+}
 
 // New returns an Actuator.
-func New(c Config) *Actuator { return &Actuator{Config: c} }
+func New(c Config) *Actuator {
+	t := &Actuator{Config: c}
+	t.starts.run = func(ctx context.Context, line []string) tmux.Result { return t.Conn.Run(ctx, nil, line...) }
+	return t
+}
 
 var _ actuate.Actuator = (*Actuator)(nil)
 
@@ -94,7 +101,7 @@ func (t *Actuator) create(ctx context.Context, a actuate.Action) actuate.Outcome
 	if a.Launch.Into != "" {
 		script = t.newWindow(a.Launch)
 	}
-	r := t.Conn.Run(ctx, nil, guard.line(script)...)
+	r := t.starts.do(ctx, guard.line(script))
 	return t.settle(ctx, a, r)
 }
 
@@ -150,7 +157,7 @@ func (t *Actuator) respawn(ctx context.Context, a actuate.Action) actuate.Outcom
 	if a.Kind == actuate.ActionRespawn {
 		guard.require("pane_dead", "1")
 	}
-	r := t.Conn.Run(ctx, nil, guard.line(t.respawnScript(a))...)
+	r := t.starts.do(ctx, guard.line(t.respawnScript(a)))
 	return t.settle(ctx, a, r)
 }
 
