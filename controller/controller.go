@@ -291,7 +291,7 @@ func (c *Controller) newsOf(n observe.Notice, now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessions[n.Key]
-	if s == nil || s.rec.Client == nil || s.rec.Client.Process != n.Process || snap == nil || snap.view.State != observe.ServerRunning {
+	if s == nil || s.rec.Client == nil || s.rec.Stop != nil || s.rec.Client.Process != n.Process || snap == nil || snap.view.State != observe.ServerRunning {
 		return now
 	}
 	return time.Time{}

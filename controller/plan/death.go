@@ -84,10 +84,11 @@ func (p *pass) endOfClient() (e end, wait bool) {
 
 // lookAgain: the client has ended since tmux was asked. Nothing is decided on a
 // listing from its lifetime. tmux gets its SIGCHLD while it is asked again: the
-// answer then tells the end, which costs a restart no second question.
+// answer then tells the end, which costs a restart no second question. An end
+// that was asked for is the Stop's to judge.
 func (p *pass) lookAgain() bool {
 	c := p.rec.Client
-	if c == nil || p.Seen.Client != observe.Gone || !p.Seen.Outdated {
+	if c == nil || p.rec.Stop != nil || p.Seen.Client != observe.Gone || !p.Seen.Outdated {
 		return false
 	}
 	if p.Seen.ServerState == observe.ServerRunning {

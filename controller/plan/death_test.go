@@ -44,6 +44,8 @@ func TestAListingFromTheClientsLifetimeDecidesNothing(t *testing.T) {
 		{"there was no server", up(gone(0), noServer, outdated), expect{rule: "Outdated", reason: spec.ReasonDied, requeue: soon}},
 		{"the client runs", up(outdated), expect{rule: "Live", reason: spec.ReasonRunning, looked: true}},
 	})
+	stopped := stopping(record.StopTerminated, exited(0), outdated, ofSeen(func(s *Seen) { s.Stop = observe.Gone }))
+	require.Nil(t, Compute(stopped).Record.Client, "an end that was asked for is judged where it was asked for")
 }
 
 // A dead pane gets the same command again, in the same pane.
