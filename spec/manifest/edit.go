@@ -13,10 +13,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"syscall"
 
 	"github.com/muxlet/muxlet/spec"
-	"github.com/muxlet/muxlet/spec/durable"
 )
 
 // ErrNotDeclared is matched by the error of an edit of a file that does not
@@ -31,6 +29,10 @@ var ErrReadOnly = errors.New("the manifest is read-only")
 // ErrNotEditable is matched by the error of an edit that could not be made
 // without touching anything else, and of one of a document that is not valid.
 var ErrNotEditable = errors.New("the manifest must be edited by hand")
+
+// ErrChanged is matched by the error of an edit of a file that somebody else
+// wrote meanwhile. The file is untouched; trying again can help.
+var ErrChanged = errors.New("it was changed by somebody else in the same moment; try again")
 
 // edits keeps two edits of one file in this process from losing one another.
 var edits sync.Mutex
@@ -127,9 +129,14 @@ func openSource(file, name string) (*source, error) {
 	return s, s.find(name)
 }
 
-// find locates the only document of the session.
+// find decodes the file and locates the only document of the session.
 func (s *source) find(name string) error {
 	s.decoded = spec.DecodeFile(s.file, s.data)
+	return s.locate(name)
+}
+
+// locate finds the document in what is decoded.
+func (s *source) locate(name string) error {
 	s.item = -1
 	for i, doc := range s.decoded.Items {
 		if doc.Name != name {
@@ -192,62 +199,6 @@ func (s *source) verify(edited []byte, want []spec.Document) error {
 		return fmt.Errorf("edit %s: %w: %w", s.file, ErrNotEditable, err)
 	}
 	return nil
-}
-
-func (s *source) write(edited []byte) error {
-	if err := s.writable(); err != nil {
-		return err
-	}
-	return s.readOnly(durable.WriteFile(s.path, edited, s.mode))
-}
-
-// unlink deletes the file that the caller named.
-func (s *source) unlink() error {
-	if err := s.writable(); err != nil {
-		return err
-	}
-	if err := os.Remove(s.file); err != nil {
-		return s.readOnly(err)
-	}
-	return s.readOnly(durable.SyncDir(filepath.Dir(s.file)))
-}
-
-// writable refuses a file that its owner protects, although replacing it would
-// only take a writable directory, and one that somebody else wrote meanwhile.
-func (s *source) writable() error {
-	if s.mode&0o222 == 0 {
-		return s.protected(fmt.Errorf("its mode is %04o", s.mode))
-	}
-	f, err := os.OpenFile(s.path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return s.readOnly(err)
-	}
-	if err := f.Close(); err != nil {
-		return s.readOnly(err)
-	}
-	now, err := os.ReadFile(s.path)
-	if err != nil {
-		return s.readOnly(err)
-	}
-	if !bytes.Equal(now, s.data) {
-		return fmt.Errorf("edit %s: it was changed by somebody else in the same moment; try again", s.file)
-	}
-	return nil
-}
-
-// readOnly sorts the errors of writing.
-func (s *source) readOnly(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return s.protected(err)
-	}
-	return fmt.Errorf("edit %s: %w", s.file, err)
-}
-
-func (s *source) protected(why error) error {
-	return fmt.Errorf("edit %s: %w: %w; make it writable, or change it where it comes from", s.file, ErrReadOnly, why)
 }
 
 // sameDocuments compares what is declared, not where.

@@ -5,7 +5,6 @@ package manifest
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -14,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/muxlet/muxlet/spec"
 )
 
 // part is the range of bytes that belongs to one document: from its separator,
@@ -89,11 +90,11 @@ type change struct {
 }
 
 func suspendChange(t *text, root *yaml.Node, suspend bool) (change, error) {
-	key, value := entry(root, "spec")
+	key, value := lookUp(root, "spec")
 	if key == nil || value.Kind != yaml.MappingNode || len(value.Content) == 0 {
 		return change{}, errors.New("spec is not written out as a mapping")
 	}
-	if k, v := entry(value, "suspend"); k != nil {
+	if k, v := lookUp(value, "suspend"); k != nil {
 		return replaceScalar(t, v, strconv.FormatBool(suspend))
 	}
 	if value.Style&yaml.FlowStyle != 0 {
@@ -102,8 +103,8 @@ func suspendChange(t *text, root *yaml.Node, suspend bool) (change, error) {
 	return insertBlock(t, key, value, suspend)
 }
 
-// entry finds a key of a mapping itself, not of what it merges.
-func entry(mapping *yaml.Node, name string) (key, value *yaml.Node) {
+// lookUp finds a key of a mapping itself, not of what it merges.
+func lookUp(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if k := mapping.Content[i]; k.Kind == yaml.ScalarNode && k.Value == name {
 			return k, mapping.Content[i+1]
@@ -190,15 +191,47 @@ func newText(data []byte) *text {
 // lineBreak is what the parser takes for the end of a line.
 var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 
-// parse gives the root mapping.
-func (t *text) parse() (root *yaml.Node, err error) {
+// parse gives the root mapping: the places of its nodes are those in the text,
+// and their values those that decoding finds.
+func (t *text) parse() (*yaml.Node, error) {
+	places, err := t.places()
+	if err != nil {
+		return nil, err
+	}
+	root, err := spec.Root(t.data)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil || !takePlaces(root, places) {
+		return nil, errors.New("the document is no mapping")
+	}
+	return root, nil
+}
+
+// takePlaces gives each node the place of its twin.
+func takePlaces(n, twin *yaml.Node) bool {
+	if n.Kind != twin.Kind || len(n.Content) != len(twin.Content) {
+		return false
+	}
+	n.Line, n.Column = twin.Line, twin.Column
+	for i := range n.Content {
+		if !takePlaces(n.Content[i], twin.Content[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// places gives the root mapping with the places of its nodes. The values of JSON
+// are not right in it.
+func (t *text) places() (root *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			root, err = nil, fmt.Errorf("the parser gave up: %v", r)
 		}
 	}()
 	data := t.data
-	if json.Valid(bytes.TrimPrefix(data, byteOrderMark)) {
+	if isJSON(data) {
 		data = jsonEscape.ReplaceAllFunc(data, func(escape []byte) []byte {
 			return bytes.Repeat([]byte("."), len(escape))
 		})

@@ -1,0 +1,243 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/muxlet/muxlet/spec"
+)
+
+// Outcome says what a Change does, in the words of kubectl.
+type Outcome string
+
+// The outcomes.
+const (
+	// Created: the session gets a file.
+	Created Outcome = "created"
+	// Configured: the document that declares the session is edited.
+	Configured Outcome = "configured"
+	// Unchanged: the document says what is wanted.
+	Unchanged Outcome = "unchanged"
+)
+
+// Change is an edit that was worked out and verified, and is not made yet.
+type Change struct {
+	Outcome Outcome
+	// File that is made, edited or left alone.
+	File string
+	// Replaced says why all of the document is replaced, its comments with it;
+	// empty when only what differs is edited.
+	Replaced string
+
+	source *source
+	edited []byte
+}
+
+// Write makes the change. The error matches ErrReadOnly or ErrChanged; the file
+// is untouched then.
+func (c *Change) Write() error {
+	edits.Lock()
+	defer edits.Unlock()
+	switch c.Outcome {
+	case Unchanged:
+		return nil
+	case Created:
+		return c.create()
+	case Configured:
+	}
+	return c.source.write(c.edited)
+}
+
+// Check is the error that Write would most likely have. It changes nothing.
+func (c *Change) Check() error {
+	switch c.Outcome {
+	case Unchanged:
+		return nil
+	case Created:
+		return c.creatable()
+	case Configured:
+	}
+	return c.source.writable()
+}
+
+// configure makes the document of the session say what is wanted.
+func (s *source) configure(want Declaration) (*Change, error) {
+	tree, err := want.tree()
+	if err != nil {
+		return nil, fmt.Errorf("configure session %q: %w", want.Name, err)
+	}
+	change := &Change{Outcome: Configured, File: s.file, source: s}
+	if s.saysAlready(tree) {
+		change.Outcome, change.edited = Unchanged, s.data
+		return change, nil
+	}
+	items := slices.Clone(s.decoded.Items)
+	items[s.item].Session, items[s.item].Problems = want.Session, nil
+	part, failed := rewritten(s.data[s.part.start:s.part.end], tree, lineEndOf(s.data), false)
+	if failed == nil {
+		change.edited = slices.Concat(s.data[:s.part.start], part, s.data[s.part.end:])
+		if failed = s.verify(change.edited, items); failed == nil {
+			return change, nil
+		}
+	}
+	change.Replaced = failed.Error()
+	if change.edited, err = s.replaced(want, tree); err != nil {
+		return nil, err
+	}
+	return change, s.verify(change.edited, items)
+}
+
+// tree is what the document declares.
+func (d Declaration) tree() (*yaml.Node, error) {
+	root, err := spec.Root(d.Text)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil || d.Session == nil {
+		return nil, firstProblem(d.Problems)
+	}
+	return resolved(root, "", isJSON(d.Text)), nil
+}
+
+// saysAlready tells that the document says what is wanted, word for word: what
+// it leaves to a default is left to it there too.
+func (s *source) saysAlready(want *yaml.Node) bool {
+	if s.decoded.Items[s.item].Session == nil {
+		return false
+	}
+	root, err := spec.Root(s.data[s.part.start:s.part.end])
+	return err == nil && root != nil && reflect.DeepEqual(declared(root, false), spec.ValueOf(want))
+}
+
+// replaced gives the file with another text for the whole document. The comment
+// at its head stays, unless the new text has its own.
+func (s *source) replaced(want Declaration, tree *yaml.Node) ([]byte, error) {
+	at := regionOf(s.data, s.part)
+	old, eol := at.text(s.data), lineEndOf(s.data)
+	if isJSON(old) || strings.HasSuffix(s.file, ".json") {
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(spec.ValueOf(tree)); err != nil {
+			return nil, fmt.Errorf("write session %q as JSON: %w", want.Name, err)
+		}
+		return at.with(s.data, withLineEnd(text.Bytes(), eol), eol), nil
+	}
+	text := want.cleaned(tree)
+	if isJSON(want.Text) {
+		text = []byte(strings.Join(manner{step: 2}.fields(tree, 0), "\n") + "\n")
+	}
+	if head := headOf(old); len(headOf(text)) == 0 && !at.glued {
+		text = slices.Concat(head, text)
+	}
+	return at.with(s.data, withLineEnd(text, eol), eol), nil
+}
+
+// headOf is what stands before the first key.
+func headOf(text []byte) []byte {
+	at := 0
+	for at < len(text) {
+		length := lineLength(text[at:])
+		line := bytes.TrimSpace(text[at : at+length])
+		if len(line) > 0 && line[0] != '#' {
+			break
+		}
+		at += length
+	}
+	return text[:at]
+}
+
+// cleaned is the text without what declares nothing, such as the status that an
+// output of get has.
+func (d Declaration) cleaned(tree *yaml.Node) []byte {
+	root, err := spec.Root(d.Text)
+	if err != nil || reflect.DeepEqual(spec.ValueOf(root), spec.ValueOf(tree)) {
+		return d.Text
+	}
+	text, err := rewritten(d.Text, tree, lineEndOf(d.Text), true)
+	if err != nil {
+		return d.Text // what declares nothing does no harm
+	}
+	return text
+}
+
+// Copy is the text of the document that declares a session, to be edited by a
+// person.
+type Copy struct {
+	// Name of the session and File that declares it.
+	Name, File string
+	// Text of the document, with its comments.
+	Text []byte
+}
+
+// InvalidError says what is wrong with an edited text.
+type InvalidError struct{ Problems []spec.Problem }
+
+// Error is the first problem.
+func (e *InvalidError) Error() string { return firstProblem(e.Problems).Error() }
+
+// Replace puts an edited text in the place of the one that was copied. Line ends
+// are made those of the file, and nothing around the document changes.
+//
+// The error is an *InvalidError for a text that is not one valid document of the
+// same session, and matches ErrChanged when the document is not what it was when
+// it was copied.
+func (c Copy) Replace(edited []byte) (*Change, error) {
+	want, err := c.declaration(edited)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openSource(c.File, c.Name)
+	if errors.Is(err, ErrNotDeclared) {
+		return nil, fmt.Errorf("edit %s: %w: %w", c.File, ErrChanged, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := regionOf(s.data, s.part)
+	if !bytes.Equal(at.text(s.data), c.Text) {
+		return nil, fmt.Errorf("edit %s: %w", c.File, ErrChanged)
+	}
+	change := &Change{Outcome: Configured, File: c.File, source: s}
+	eol := lineEndOf(s.data)
+	change.edited = at.with(s.data, withLineEnd(edited, eol), eol)
+	items := slices.Clone(s.decoded.Items)
+	items[s.item].Session, items[s.item].Problems = want.Session, nil
+	return change, s.verify(change.edited, items)
+}
+
+// declaration decodes the edited text, which must be one valid document of the
+// same session.
+func (c Copy) declaration(edited []byte) (Declaration, error) {
+	declarations, problems := Declarations("", edited)
+	at := func(line int, path, message string) error {
+		return &InvalidError{[]spec.Problem{{Position: spec.Position{Line: line, Column: 1}, Path: path, Message: message}}}
+	}
+	switch {
+	case len(problems) > 0:
+		return Declaration{}, &InvalidError{problems}
+	case len(declarations) == 0:
+		return Declaration{}, at(1, "", "the document is empty; \"muxlet delete "+c.Name+"\" removes a session")
+	case len(declarations) > 1:
+		return Declaration{}, at(declarations[1].Line, "", "a second document; edit one at a time")
+	}
+	d := declarations[0]
+	switch {
+	case len(d.Problems) > 0:
+		return d, &InvalidError{d.Problems}
+	case d.Name != c.Name:
+		return d, at(d.Line, "metadata.name", fmt.Sprintf("a session cannot be renamed: put %q back, or make a new session with \"muxlet apply\" and delete this one", c.Name))
+	}
+	return d, nil
+}

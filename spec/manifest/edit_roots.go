@@ -1,0 +1,242 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/durable"
+)
+
+// ErrDeclaredTwice is matched by the error about a session that more than one
+// document declares.
+var ErrDeclaredTwice = errors.New("more than one document declares the session")
+
+// Editor edits what the manifest roots declare. It reads them once; what it
+// edits itself it reads again. It is not safe for concurrent use.
+type Editor struct {
+	reading Reading
+	places  map[string][]spec.Position
+	sources map[string]*source
+}
+
+// NewEditor reads the roots.
+func NewEditor(roots []string) *Editor {
+	e := &Editor{reading: Read(roots), places: map[string][]spec.Position{}, sources: map[string]*source{}}
+	for _, file := range e.reading.Files {
+		for _, doc := range file.Items {
+			if doc.Name != "" {
+				e.places[doc.Name] = append(e.places[doc.Name], doc.Position)
+			}
+		}
+	}
+	return e
+}
+
+// Reading is what the roots held.
+func (e *Editor) Reading() Reading { return e.reading }
+
+// Locate tells which file declares a session. The error matches ErrNotDeclared,
+// ErrDeclaredTwice, or ErrNotEditable when a file that cannot be understood may
+// declare it.
+func (e *Editor) Locate(name string) (string, error) {
+	switch places := e.places[name]; len(places) {
+	case 0:
+	case 1:
+		return places[0].File, nil
+	default:
+		return "", fmt.Errorf("session %q is declared at %s and at %s: %w; remove one of them", name, places[0], places[1], ErrDeclaredTwice)
+	}
+	for _, file := range e.reading.Files {
+		if slices.Contains(file.Names, name) {
+			return "", fmt.Errorf("%w: %s may declare session %q and cannot be understood: %w", ErrNotEditable, file.Path, name, whyNameless(file.Documents))
+		}
+	}
+	return "", fmt.Errorf("session %q: %w", name, ErrNotDeclared)
+}
+
+// whyNameless is why a document without a name cannot be understood.
+func whyNameless(d spec.Documents) error {
+	problems := slices.Clone(d.Problems)
+	for _, doc := range d.Items {
+		if doc.Name == "" {
+			problems = append(problems, doc.Problems...)
+		}
+	}
+	return firstProblem(problems)
+}
+
+// Apply works out how the roots come to declare what is wanted: the document
+// that declares the session is edited as little as possible, fields that are not
+// wanted are removed from it, and one that no file declares gets a file of its
+// own in the first root that is a directory. Nothing is written.
+//
+// The error matches those of Locate.
+func (e *Editor) Apply(want Declaration) (*Change, error) {
+	file, err := e.Locate(want.Name)
+	if errors.Is(err, ErrNotDeclared) {
+		return e.new(want)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.open(file, want.Name)
+	if err != nil {
+		return nil, err
+	}
+	return s.configure(want)
+}
+
+// Copy gives the text of a session's document, valid or not. The error matches
+// those of Locate.
+func (e *Editor) Copy(name string) (Copy, error) {
+	file, err := e.Locate(name)
+	if err != nil {
+		return Copy{}, err
+	}
+	s, err := openSource(file, name)
+	if err != nil {
+		return Copy{}, err
+	}
+	return Copy{Name: name, File: file, Text: slices.Clone(regionOf(s.data, s.part).text(s.data))}, nil
+}
+
+// Write makes a change, and forgets what it knew of the file.
+func (e *Editor) Write(c *Change) error {
+	delete(e.sources, c.File)
+	return c.Write()
+}
+
+// Forget drops what is known of a file, after it was found to be changed.
+func (e *Editor) Forget(file string) { delete(e.sources, file) }
+
+// open decodes a file once for all of its sessions.
+func (e *Editor) open(file, name string) (*source, error) {
+	known := e.sources[file]
+	if known == nil {
+		s, err := openSource(file, name)
+		if err == nil {
+			e.sources[file] = s
+		}
+		return s, err
+	}
+	s := *known
+	return &s, s.locate(name)
+}
+
+// new works out the file of a session that none declares.
+func (e *Editor) new(want Declaration) (*Change, error) {
+	dir, err := e.directory()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := want.tree()
+	if err != nil {
+		return nil, fmt.Errorf("create session %q: %w", want.Name, err)
+	}
+	text := slices.Clone(want.cleaned(tree))
+	if !endsLine(text) {
+		text = append(text, lineEndOf(text)...)
+	}
+	change := &Change{Outcome: Created, File: freeName(dir, want.Name), edited: text}
+	got := spec.DecodeFile(change.File, text)
+	if len(got.Items) != 1 || !reflect.DeepEqual(got.Items[0].Session, want.Session) {
+		return nil, fmt.Errorf("create session %q: %w: its text does not stand alone; write it without directives", want.Name, ErrNotEditable)
+	}
+	return change, nil
+}
+
+// directory is the first root that is a directory, or is not there and may
+// become one.
+func (e *Editor) directory() (string, error) {
+	var roots []string
+	for _, root := range e.reading.Roots {
+		info, err := os.Stat(root.Path)
+		if err == nil && info.IsDir() || errors.Is(err, fs.ErrNotExist) && !isManifest(filepath.Base(root.Path)) {
+			return root.Path, nil
+		}
+		roots = append(roots, root.Path)
+	}
+	return "", fmt.Errorf("%w: no manifest root is a directory that a new file could be put into (%s)", ErrNotEditable, joined(roots))
+}
+
+// freeName is NAME.yaml, or NAME-2.yaml and so on when that is taken. An empty
+// file is what a crash may leave of an earlier attempt.
+func freeName(dir, name string) string {
+	for n := 1; ; n++ {
+		path := filepath.Join(dir, name+".yaml")
+		if n > 1 {
+			path = filepath.Join(dir, fmt.Sprintf("%s-%d.yaml", name, n))
+		}
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode().IsRegular() && info.Size() == 0 {
+			return path
+		}
+	}
+}
+
+// create makes the file, and its directory. The name is taken first, by an empty
+// file that declares nothing: so nobody's file is overwritten, and the mode is
+// what the person's umask leaves.
+func (c *Change) create() error {
+	dir := filepath.Dir(c.File)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return c.refused(err)
+	}
+	f, err := os.OpenFile(c.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+	case err != nil:
+		return c.refused(err)
+	default:
+		if err := f.Close(); err != nil {
+			return c.refused(err)
+		}
+	}
+	err = swapContent(c.File, c.edited, func() error {
+		if info, err := os.Lstat(c.File); err != nil || !info.Mode().IsRegular() || info.Size() > 0 {
+			return ErrChanged
+		}
+		return nil
+	})
+	if err != nil && f != nil && !errors.Is(err, ErrChanged) {
+		err = errors.Join(err, ignoreMissing(os.Remove(c.File)))
+	}
+	if err == nil {
+		err = durable.SyncDir(dir)
+	}
+	return c.refused(err)
+}
+
+// creatable is the error that create would have about the directory.
+func (c *Change) creatable() error {
+	dir := filepath.Dir(c.File)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		dir, _ = existingAncestor(dir)
+	}
+	if err := unix.Access(dir, unix.W_OK); err != nil {
+		return c.refused(&fs.PathError{Op: "write", Path: dir, Err: err})
+	}
+	return nil
+}
+
+func (c *Change) refused(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("create %s: %w: %w; make the directory writable, or put the document where it comes from", c.File, ErrReadOnly, err)
+	}
+	return fmt.Errorf("create %s: %w", c.File, err)
+}
