@@ -83,7 +83,7 @@ func (s *source) configure(want Declaration) (*Change, error) {
 	}
 	items := slices.Clone(s.decoded.Items)
 	items[s.item].Session, items[s.item].Problems = want.Session, nil
-	part, failed := rewritten(s.data[s.part.start:s.part.end], tree, lineEndOf(s.data), false)
+	part, failed := rewritten(s.data[s.part.start:s.part.end], tree, s.lineEnd(), false)
 	if failed == nil {
 		change.edited = slices.Concat(s.data[:s.part.start], part, s.data[s.part.end:])
 		if failed = s.verify(change.edited, items); failed == nil {
@@ -123,7 +123,7 @@ func (s *source) saysAlready(want *yaml.Node) bool {
 // at its head stays, unless the new text has its own.
 func (s *source) replaced(want Declaration, tree *yaml.Node) ([]byte, error) {
 	at := regionOf(s.data, s.part)
-	old, eol := at.text(s.data), lineEndOf(s.data)
+	old, eol := at.text(s.data), s.lineEnd()
 	if isJSON(old) || strings.HasSuffix(s.file, ".json") {
 		var text bytes.Buffer
 		encoder := json.NewEncoder(&text)
@@ -142,6 +142,11 @@ func (s *source) replaced(want Declaration, tree *yaml.Node) ([]byte, error) {
 		text = slices.Concat(head, text)
 	}
 	return at.with(s.data, withLineEnd(text, eol), eol), nil
+}
+
+// lineEnd is how the lines of the document end.
+func (s *source) lineEnd() string {
+	return lineEndOf(regionOf(s.data, s.part).text(s.data), s.data)
 }
 
 // headOf is what stands before the first key.
@@ -210,7 +215,7 @@ func (c Copy) Replace(edited []byte) (*Change, error) {
 		return nil, fmt.Errorf("edit %s: %w", c.File, ErrChanged)
 	}
 	change := &Change{Outcome: Configured, File: c.File, source: s}
-	eol := lineEndOf(s.data)
+	eol := s.lineEnd()
 	change.edited = at.with(s.data, withLineEnd(edited, eol), eol)
 	items := slices.Clone(s.decoded.Items)
 	items[s.item].Session, items[s.item].Problems = want.Session, nil

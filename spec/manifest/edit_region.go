@@ -81,12 +81,15 @@ func endsLine(text []byte) bool {
 	return len(text) == 0 || bytes.HasSuffix(text, []byte("\n")) || bytes.HasSuffix(text, []byte("\r"))
 }
 
-// lineEndOf is how the lines of a text end: as its first one does.
-func lineEndOf(data []byte) string {
-	first := data[:lineLength(data)]
-	for _, eol := range []string{"\r\n", "\n", "\r"} {
-		if bytes.HasSuffix(first, []byte(eol)) {
-			return eol
+// lineEndOf is how the lines of the first text that has any end: as its first one
+// does.
+func lineEndOf(texts ...[]byte) string {
+	for _, text := range texts {
+		first := text[:lineLength(text)]
+		for _, eol := range []string{"\r\n", "\n", "\r"} {
+			if bytes.HasSuffix(first, []byte(eol)) {
+				return eol
+			}
 		}
 	}
 	return "\n"

@@ -214,22 +214,27 @@ func needsEscape(r rune) bool {
 	return false
 }
 
-// isPlain tells whether the parser reads the text without quotes as that text.
+// isPlain tells whether the parser reads the text without quotes as that text,
+// as the value of a key and as an item of a list.
 func isPlain(value string, inFlow bool) bool {
-	around := "%s: %s # end\n"
+	around := "key: %s # end\nlist:\n- %s # end\n"
 	if inFlow {
-		around = "{%s: %s}\n"
+		around = "{key: %s, list: [%s]}\n"
 	}
 	var doc yaml.Node
-	if yaml.Unmarshal(fmt.Appendf(nil, around, "key", value), &doc) != nil || len(doc.Content) != 1 {
+	if yaml.Unmarshal(fmt.Appendf(nil, around, value, value), &doc) != nil || len(doc.Content) != 1 {
 		return false
 	}
 	root := doc.Content[0]
-	if root.Kind != yaml.MappingNode || len(root.Content) != 2 || root.Content[0].Value != "key" {
+	if root.Kind != yaml.MappingNode || len(root.Content) != 4 || len(root.Content[3].Content) != 1 {
 		return false
 	}
-	n := root.Content[1]
-	return n.Kind == yaml.ScalarNode && n.Style == 0 && n.Anchor == "" && n.Value == value && spec.ValueOf(n) == any(value)
+	for _, n := range []*yaml.Node{root.Content[1], root.Content[3].Content[0]} {
+		if n.Kind != yaml.ScalarNode || n.Style != 0 || n.Anchor != "" || n.Value != value || spec.ValueOf(n) != any(value) {
+			return false
+		}
+	}
+	return true
 }
 
 // quoted writes a text in double quotes, as YAML and JSON read it alike.
