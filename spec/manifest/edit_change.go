@@ -38,6 +38,8 @@ type Change struct {
 	// Replaced says why all of the document is replaced, its comments with it;
 	// empty when only what differs is edited.
 	Replaced string
+	// Before is what the document declared before; nil when that is not known.
+	Before *spec.Session
 
 	source *source
 	edited []byte
@@ -76,7 +78,7 @@ func (s *source) configure(want Declaration) (*Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure session %q: %w", want.Name, err)
 	}
-	change := &Change{Outcome: Configured, File: s.file, source: s}
+	change := &Change{Outcome: Configured, File: s.file, Before: s.decoded.Items[s.item].Session, source: s}
 	if s.saysAlready(tree) {
 		change.Outcome, change.edited = Unchanged, s.data
 		return change, nil
@@ -186,6 +188,16 @@ type Copy struct {
 	Text []byte
 }
 
+// Check is the error that an edit of the document would have whatever it says,
+// such as one that matches ErrReadOnly. It changes nothing.
+func (c Copy) Check() error {
+	s, err := openSource(c.File, c.Name)
+	if err != nil {
+		return err
+	}
+	return s.writable()
+}
+
 // InvalidError says what is wrong with an edited text.
 type InvalidError struct{ Problems []spec.Problem }
 
@@ -214,9 +226,13 @@ func (c Copy) Replace(edited []byte) (*Change, error) {
 	if !bytes.Equal(at.text(s.data), c.Text) {
 		return nil, fmt.Errorf("edit %s: %w", c.File, ErrChanged)
 	}
-	change := &Change{Outcome: Configured, File: c.File, source: s}
+	change := &Change{Outcome: Configured, File: c.File, Before: s.decoded.Items[s.item].Session, source: s}
 	eol := s.lineEnd()
 	change.edited = at.with(s.data, withLineEnd(edited, eol), eol)
+	if bytes.Equal(change.edited, s.data) {
+		change.Outcome = Unchanged
+		return change, nil
+	}
 	items := slices.Clone(s.decoded.Items)
 	items[s.item].Session, items[s.item].Problems = want.Session, nil
 	return change, s.verify(change.edited, items)

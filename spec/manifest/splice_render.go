@@ -191,7 +191,7 @@ func styled(value string, style yaml.Style, inFlow bool) string {
 		return quoted(value)
 	case style&yaml.SingleQuotedStyle != 0 && printable(value):
 		return "'" + strings.ReplaceAll(value, "'", "''") + "'"
-	case printable(value) && isPlain(value, inFlow):
+	case printable(value) && !strings.HasSuffix(value, ":") && isPlain(value, inFlow):
 		return value
 	}
 	return quoted(value)
@@ -215,11 +215,11 @@ func needsEscape(r rune) bool {
 }
 
 // isPlain tells whether the parser reads the text without quotes as that text,
-// as the value of a key and as an item of a list.
+// as the value of a key and as an item of a list, whatever space is around it.
 func isPlain(value string, inFlow bool) bool {
 	around := "key: %s # end\nlist:\n- %s # end\n"
 	if inFlow {
-		around = "{key: %s, list: [%s]}\n"
+		around = "{key: %s , list: [%s]}\n"
 	}
 	var doc yaml.Node
 	if yaml.Unmarshal(fmt.Appendf(nil, around, value, value), &doc) != nil || len(doc.Content) != 1 {

@@ -1,0 +1,136 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/manifest"
+)
+
+// input is what files hold that a person names.
+type input struct {
+	// documents that are valid and whose name occurs once.
+	documents []manifest.Declaration
+	// problems of all others, each one line that starts with its place.
+	problems []string
+	// declared has the places of each name.
+	declared map[string][]spec.Position
+}
+
+// readInput reads files, directories and standard input (-). Only a command line
+// that makes no sense is an error.
+func (g *globals) readInput(paths []string) (*input, error) {
+	in := &input{declared: map[string][]spec.Position{}}
+	stdin := false
+	for _, path := range paths {
+		switch {
+		case path != stdinArgument:
+			in.path(path)
+		case stdin:
+			return nil, usagef("standard input (-) can be read only once")
+		default:
+			stdin = true
+			in.stream(stdinName, g.in)
+		}
+	}
+	in.dropDuplicates()
+	return in, nil
+}
+
+func (in *input) problem(format string, args ...any) {
+	in.problems = append(in.problems, fmt.Sprintf(format, args...))
+}
+
+func (in *input) path(path string) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		in.problem("%s: the file does not exist", path)
+	case err != nil:
+		in.problem("%s: cannot be read: %v", path, errors.Unwrap(err))
+	case info.IsDir():
+		in.directory(path)
+	default:
+		in.file(path)
+	}
+}
+
+// directory reads as a manifest root is read.
+func (in *input) directory(path string) {
+	reading := manifest.Read([]string{path})
+	for _, root := range reading.Roots {
+		if root.Access != manifest.Readable {
+			in.problem("%s: cannot be read: %s", root.Path, root.Message)
+		}
+	}
+	for _, unread := range reading.Unread {
+		in.problem("%s", unread.Problem)
+	}
+	for _, file := range reading.Files {
+		in.file(file.Path)
+	}
+}
+
+func (in *input) file(path string) {
+	f, err := os.Open(path)
+	if err != nil {
+		in.problem("%s: cannot be read: %v", path, errors.Unwrap(err))
+		return
+	}
+	in.stream(path, f)
+	_ = f.Close() // it was only read
+}
+
+// stream decodes one file. One byte more than may be read shows that it is too
+// large.
+func (in *input) stream(name string, r io.Reader) {
+	data, err := io.ReadAll(io.LimitReader(r, spec.MaxFileBytes+1))
+	if err != nil {
+		in.problem("%s: cannot be read: %v", name, err)
+		return
+	}
+	declarations, problems := manifest.Declarations(name, data)
+	for _, problem := range problems {
+		in.problem("%s", problem)
+	}
+	for _, d := range declarations {
+		for _, problem := range d.Problems {
+			in.problem("%s", problem)
+		}
+		if d.Name != "" {
+			in.declared[d.Name] = append(in.declared[d.Name], d.Position)
+		}
+		if len(d.Problems) == 0 {
+			in.documents = append(in.documents, d)
+		}
+	}
+}
+
+// dropDuplicates leaves out every document of a name that is there twice: which
+// one is meant is the person's to say.
+func (in *input) dropDuplicates() {
+	in.documents = slices.DeleteFunc(in.documents, func(d manifest.Declaration) bool {
+		return len(in.declared[d.Name]) > 1
+	})
+	var names []string
+	for name, places := range in.declared {
+		if len(places) > 1 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		places := in.declared[name]
+		for _, place := range places[1:] {
+			in.problem("%s: metadata.name: session %q is declared at %s already; none of them is applied", place, name, places[0])
+		}
+	}
+}

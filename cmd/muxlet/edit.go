@@ -1,0 +1,236 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/spec/manifest"
+)
+
+func newEditCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "edit NAME",
+		Short: "Edit the document that declares a session in your editor",
+		Long: "Opens $VISUAL, $EDITOR or vi on a copy of the session's document and puts what you save in its\n" +
+			"place, once it is valid. Nothing else in the file changes. What you wrote is never lost: when it\n" +
+			"cannot be used, its copy is kept and named. No daemon is needed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := sessionNames(args)
+			if err != nil {
+				return err
+			}
+			if len(names) != 1 {
+				return usagef("edit needs the name of one session")
+			}
+			return g.edit(cmd.Context(), names[0])
+		},
+	}
+}
+
+func (g *globals) edit(ctx context.Context, name string) error {
+	roots, err := g.manifestRoots(ctx)
+	if err != nil {
+		return err
+	}
+	original, err := manifest.NewEditor(roots).Copy(name)
+	if errors.Is(err, manifest.ErrNotDeclared) {
+		return server.NewError(server.ReasonNotFound, name, fmt.Sprintf("session %q not found: no file in %s declares it", name, strings.Join(roots, ", ")))
+	}
+	if err == nil {
+		err = original.Check()
+	}
+	if err != nil {
+		return editError(name, err)
+	}
+	path, err := temporaryCopy(original)
+	if err != nil {
+		return err
+	}
+	e := &editing{globals: g, original: original, path: path, last: original.Text}
+	return e.run()
+}
+
+// temporaryCopy makes a private file for the editor.
+func temporaryCopy(original manifest.Copy) (string, error) {
+	kind := filepath.Ext(original.File)
+	if kind != ".json" {
+		kind = ".yaml"
+	}
+	f, err := os.CreateTemp("", "muxlet-edit-"+original.Name+"-*"+kind)
+	if err != nil {
+		return "", fmt.Errorf("make a copy to edit: %w", err)
+	}
+	return f.Name(), f.Close()
+}
+
+// editing is one run of edit, from the first look at the text to the end.
+type editing struct {
+	*globals
+	original manifest.Copy
+	// path of the copy, and what the editor was given in it last.
+	path string
+	last []byte
+}
+
+// run opens the editor until what it saves is valid or a person gives up.
+func (e *editing) run() error {
+	head := e.head(nil)
+	for {
+		text, err := e.open(head)
+		if err != nil {
+			return err
+		}
+		switch {
+		case bytes.Equal(text, e.original.Text):
+			return e.cancelled("no changes made.")
+		case len(bytes.TrimSpace(text)) == 0:
+			return e.cancelled("saved file was empty.")
+		}
+		change, err := e.original.Replace(text)
+		invalid, isInvalid := errors.AsType[*manifest.InvalidError](err)
+		switch {
+		case !isInvalid:
+			return e.finish(change, err)
+		case bytes.Equal(text, e.last):
+			return e.kept(fmt.Errorf("edit cancelled, no valid changes were saved: %w", e.placed(invalid, text, 0)))
+		}
+		e.last = text
+		head = e.head(e.placed(invalid, text, len(e.head(invalid))))
+	}
+}
+
+// headMark begins the lines that are for the person alone.
+const headMark = "#muxlet: "
+
+// head is what stands above the text.
+func (e *editing) head(invalid *manifest.InvalidError) []string {
+	lines := []string{
+		"Edit the document of session " + e.original.Name + " below and save it. Leave it as it is to cancel.",
+		"Lines that begin like this one are removed; all other comments are kept.",
+		"It is put into " + e.original.File,
+	}
+	if invalid == nil {
+		return lines
+	}
+	lines = append(lines, "", "What was saved is not valid yet. Save it again without a change to give up.")
+	for _, problem := range invalid.Problems {
+		line := problem.Line
+		problem.Position.Line, problem.File = 0, ""
+		lines = append(lines, fmt.Sprintf("line %d%s", line, strings.ReplaceAll(problem.Error(), "\n", " ")))
+	}
+	return lines
+}
+
+// placed gives problems the lines that they have in the copy, below a head of so
+// many lines.
+func (e *editing) placed(invalid *manifest.InvalidError, text []byte, head int) *manifest.InvalidError {
+	_, err := e.original.Replace(append(bytes.Repeat([]byte("\n"), head), text...))
+	if moved, ok := errors.AsType[*manifest.InvalidError](err); ok && len(moved.Problems) == len(invalid.Problems) {
+		return moved
+	}
+	return invalid
+}
+
+// open writes the text, runs the editor and reads what was saved.
+func (e *editing) open(head []string) ([]byte, error) {
+	var copied bytes.Buffer
+	for _, line := range head {
+		copied.WriteString(strings.TrimSpace(headMark+line) + "\n")
+	}
+	copied.Write(e.last)
+	if err := os.WriteFile(e.path, copied.Bytes(), 0o600); err != nil {
+		return nil, e.kept(fmt.Errorf("write the copy: %w", err))
+	}
+	if err := e.runEditor(); err != nil {
+		return nil, err
+	}
+	saved, err := os.ReadFile(e.path)
+	if err != nil {
+		return nil, fmt.Errorf("read what was saved: %w", err)
+	}
+	return withoutHead(saved), nil
+}
+
+// withoutHead drops the lines at the top that are for the person alone.
+func withoutHead(text []byte) []byte {
+	mark := []byte(strings.TrimSpace(headMark))
+	for bytes.HasPrefix(text, mark) {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return text
+}
+
+// runEditor waits for the editor. It has the terminal, and signals that are
+// meant for it do not end this process.
+func (e *editing) runEditor() error {
+	argv := e.editor()
+	cmd := exec.Command(argv[0], append(argv[1:], e.path)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = e.in, e.out, e.errOut, e.environ()
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if cmd.Process == nil && bytes.Equal(e.last, e.original.Text) {
+		return errors.Join(fmt.Errorf("start the editor %s: %w; name another one in $EDITOR", shellWords(argv), err), e.discard())
+	}
+	return e.kept(fmt.Errorf("the editor %s did not end well (%w), so nothing was changed", shellWords(argv), err))
+}
+
+// editor is the command line of the person's editor.
+func (e *editing) editor() []string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		value, _ := e.lookupEnv(name)
+		if argv := strings.Fields(value); len(argv) > 0 {
+			return argv
+		}
+	}
+	return []string{"vi"}
+}
+
+// finish puts the text in its place.
+func (e *editing) finish(change *manifest.Change, err error) error {
+	if err == nil {
+		err = change.Write()
+	}
+	if err != nil {
+		return e.kept(err)
+	}
+	if err := e.discard(); err != nil {
+		return err
+	}
+	if change.Outcome == manifest.Unchanged {
+		e.complain("Edit cancelled, no changes made.")
+		return nil
+	}
+	return e.say("session/%s edited", e.original.Name)
+}
+
+func (e *editing) cancelled(why string) error {
+	e.complain("Edit cancelled, %s", why)
+	return e.discard()
+}
+
+func (e *editing) discard() error {
+	if err := os.Remove(e.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the copy: %w", err)
+	}
+	return nil
+}
+
+// kept is an error after which the text is still there.
+func (e *editing) kept(err error) error {
+	return editError(e.original.Name, fmt.Errorf("%w; your text is kept in %s", err, e.path))
+}
