@@ -147,7 +147,7 @@ func (o *applyOptions) applyOne(editor *manifest.Editor, want manifest.Declarati
 // warn of what a person may not expect.
 func (o *applyOptions) warn(name string, c *manifest.Change, want *spec.Session) {
 	if c.Replaced != "" {
-		o.complain("Warning: session/%s: all of its document in %s was replaced, not only what differs: %s.", name, c.File, c.Replaced)
+		o.complain("Warning: session/%s: in %s this was written anew, with the comments in it, and not only what differs: %s.", name, c.File, c.Replaced)
 	}
 	if c.Before != nil && c.Before.Spec.Suspend && !want.Spec.Suspend {
 		o.complain("Warning: session/%s was suspended and is no longer: what was applied does not say spec.suspend: true.", name)

@@ -145,7 +145,7 @@ func TestApplySaysWhenADocumentWasReplaced(t *testing.T) {
 	want := strings.Replace(manifestOf("a"), "[sleep, 1d]", "[sleep, 2d]\n    args: [sleep, 1d]", 1)
 	assert.Equal(t, 0, c.run("apply", "-f", c.write("mine.yaml", want)))
 	assert.Equal(t, "session/a configured\n", c.out)
-	assert.Contains(t, c.errOut, "Warning: session/a: all of its document in /tmp/test/sessions/a.yaml was replaced, not only what differs: ")
+	assert.Contains(t, c.errOut, "Warning: session/a: in /tmp/test/sessions/a.yaml this was written anew, with the comments in it, and not only what differs: all of the document (")
 	assert.Equal(t, "# head\n"+want+"---\n# other\n"+manifestOf("b"), c.read("sessions/a.yaml"))
 }
 

@@ -35,8 +35,9 @@ type Change struct {
 	Outcome Outcome
 	// File that is made, edited or left alone.
 	File string
-	// Replaced says why all of the document is replaced, its comments with it;
-	// empty when only what differs is edited.
+	// Replaced names what is written anew, the comments in it included, although
+	// only a part of it differs, and why: a field's path, or all of the document.
+	// Empty when nothing is touched but what differs.
 	Replaced string
 	// Before is what the document declared before; nil when that is not known.
 	Before *spec.Session
@@ -85,14 +86,15 @@ func (s *source) configure(want Declaration) (*Change, error) {
 	}
 	items := slices.Clone(s.decoded.Items)
 	items[s.item].Session, items[s.item].Problems = want.Session, nil
-	part, failed := rewritten(s.data[s.part.start:s.part.end], tree, s.lineEnd(), false)
+	part, anew, failed := rewritten(s.data[s.part.start:s.part.end], tree, s.lineEnd(), false)
 	if failed == nil {
 		change.edited = slices.Concat(s.data[:s.part.start], part, s.data[s.part.end:])
 		if failed = s.verify(change.edited, items); failed == nil {
+			change.Replaced = joined(anew)
 			return change, nil
 		}
 	}
-	change.Replaced = failed.Error()
+	change.Replaced = fmt.Sprintf("all of the document (%v)", failed)
 	if change.edited, err = s.replaced(want, tree); err != nil {
 		return nil, err
 	}
@@ -172,7 +174,7 @@ func (d Declaration) cleaned(tree *yaml.Node) []byte {
 	if err != nil || reflect.DeepEqual(spec.ValueOf(root), spec.ValueOf(tree)) {
 		return d.Text
 	}
-	text, err := rewritten(d.Text, tree, lineEndOf(d.Text), true)
+	text, _, err := rewritten(d.Text, tree, lineEndOf(d.Text), true)
 	if err != nil {
 		return d.Text // what declares nothing does no harm
 	}

@@ -133,4 +133,3 @@ func (s *source) readOnly(err error) error {
 func (s *source) protected(why error) error {
 	return fmt.Errorf("edit %s: %w: %w; make it writable, or change it where it comes from", s.file, ErrReadOnly, why)
 }
-

@@ -4,6 +4,9 @@
 package manifest
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -145,13 +148,13 @@ func (r *rewrite) removeLines(start, end int) {
 }
 
 // tried undoes the changes that a part made before it could not go on.
-func (r *rewrite) tried(part func() error) bool {
+func (r *rewrite) tried(part func() error) error {
 	before := len(r.changes)
-	if part() != nil {
+	err := part()
+	if err != nil {
 		r.changes = r.changes[:before]
-		return false
 	}
-	return true
+	return err
 }
 
 // alter changes the value of an entry: inside, if it can be, else all of it.
@@ -164,16 +167,31 @@ func (r *rewrite) alter(e entry, path string) error {
 	if err != nil {
 		return r.place(e.key, err)
 	}
-	if r.tried(func() error { return r.inside(e.value, e.want, path, r.lineAfter(colon)) }) {
+	err = r.tried(func() error { return r.inside(e.value, e.want, path, r.lineAfter(colon)) })
+	if err == nil {
 		return nil
 	}
+	r.anew(e.value, path, err)
 	return r.replace(e.value, e.want, colon, indent)
+}
+
+// anew notes that a collection with comments in it is written anew, and why.
+func (r *rewrite) anew(n *yaml.Node, path string, why error) {
+	start, err := r.start(n)
+	if err != nil || !isCollection(n) || errors.Is(why, errEmptied) || errors.Is(why, errOther) {
+		return
+	}
+	end, err := r.end(n)
+	if err != nil || !bytes.Contains(r.data[start:end], []byte("#")) {
+		return
+	}
+	r.written = append(r.written, fmt.Sprintf("%s (%v)", path, why))
 }
 
 // inside changes a collection and leaves what is equal in it alone.
 func (r *rewrite) inside(n, want *yaml.Node, path string, top int) error {
 	if !isCollection(n) || n.Kind != want.Kind || len(n.Content) == 0 || len(want.Content) == 0 {
-		return errShape
+		return errOther
 	}
 	switch {
 	case isBlock(n) && n.Kind == yaml.MappingNode:
@@ -326,9 +344,11 @@ func (r *rewrite) removeItem(i item, indent int) error {
 
 // alterItem changes an item: inside, in place, or all of its lines.
 func (r *rewrite) alterItem(i item, want *yaml.Node, path string, indent int) error {
-	if r.tried(func() error { return r.inside(i.value, want, path, -1) }) {
+	err := r.tried(func() error { return r.inside(i.value, want, path, -1) })
+	if err == nil {
 		return nil
 	}
+	r.anew(i.value, path, err)
 	if !isBlock(i.value) && (!isBlock(want) || len(want.Content) == 0) {
 		return r.replace(i.value, want, i.dash+1, indent)
 	}

@@ -24,6 +24,9 @@ var errMerged = errors.New("a field comes from a merge key (<<)")
 // which has no way to say so.
 var errEmptied = errors.New("nothing is left of it")
 
+// errOther says that another kind of value is wanted, or an empty one.
+var errOther = errors.New("it is something else now")
+
 // rewrite makes the text of one document say what is wanted, by the smallest
 // changes. It works on a node and what is wanted in its place: what is equal is
 // not touched, what is in block style is changed by lines, what is in flow style
@@ -34,14 +37,17 @@ type rewrite struct {
 	manner
 	eol     string
 	changes []change
+	// written are the collections that are written anew, comments and all.
+	written []string
 	// everything: fields that declare nothing are removed too.
 	everything bool
 }
 
 // rewritten gives the text of a document that says what is wanted, a tree that
 // resolved has made. The error is about a document that cannot be changed in
-// place. What comes out is verified as far as its values go.
-func rewritten(data []byte, want *yaml.Node, eol string, everything bool) ([]byte, error) {
+// place. What comes out is verified as far as its values go. anew names what is
+// written anew in it, although only a part of it differs.
+func rewritten(data []byte, want *yaml.Node, eol string, everything bool) (out []byte, anew []string, err error) {
 	unended := !bytes.HasSuffix(data, []byte("\n")) && !bytes.HasSuffix(data, []byte("\r"))
 	if unended {
 		data = slices.Concat(data, []byte(eol))
@@ -51,26 +57,26 @@ func rewritten(data []byte, want *yaml.Node, eol string, everything bool) ([]byt
 		r := &rewrite{text: newText(data), eol: eol, everything: everything}
 		root, err := r.parse()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r.manner = r.mannerOf(root)
 		r.comments = comments
 		if failed = r.document(root, want); failed != nil {
-			return nil, failed
+			return nil, nil, failed
 		}
 		out, err := r.apply()
 		if err == nil {
 			err = says(out, want, everything)
 		}
 		if err == nil && unended {
-			return bytes.TrimSuffix(out, []byte(eol)), nil
+			out = bytes.TrimSuffix(out, []byte(eol))
 		}
 		if err == nil {
-			return out, nil
+			return out, r.written, nil
 		}
 		failed = err
 	}
-	return nil, failed
+	return nil, nil, failed
 }
 
 // says checks the values of a text.
