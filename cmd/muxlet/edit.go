@@ -94,7 +94,7 @@ func (e *editing) run() error {
 			return err
 		}
 		switch {
-		case bytes.Equal(text, e.original.Text):
+		case sameText(text, e.original.Text):
 			return e.cancelled("no changes made.")
 		case len(bytes.TrimSpace(text)) == 0:
 			return e.cancelled("saved file was empty.")
@@ -104,12 +104,17 @@ func (e *editing) run() error {
 		switch {
 		case !isInvalid:
 			return e.finish(change, err)
-		case bytes.Equal(text, e.last):
+		case sameText(text, e.last):
 			return e.kept(fmt.Errorf("edit cancelled, no valid changes were saved: %w", e.placed(invalid, text, 0)))
 		}
 		e.last = text
 		head = e.head(e.placed(invalid, text, len(e.head(invalid))))
 	}
+}
+
+// sameText passes over the line end that editors put at the end of a file.
+func sameText(a, b []byte) bool {
+	return bytes.Equal(bytes.TrimRight(a, "\r\n"), bytes.TrimRight(b, "\r\n"))
 }
 
 // headMark begins the lines that are for the person alone.
@@ -128,7 +133,7 @@ func (e *editing) head(invalid *manifest.InvalidError) []string {
 	lines = append(lines, "", "What was saved is not valid yet. Save it again without a change to give up.")
 	for _, problem := range invalid.Problems {
 		line := problem.Line
-		problem.Position.Line, problem.File = 0, ""
+		problem.Line, problem.File = 0, ""
 		lines = append(lines, fmt.Sprintf("line %d%s", line, strings.ReplaceAll(problem.Error(), "\n", " ")))
 	}
 	return lines
@@ -232,5 +237,8 @@ func (e *editing) discard() error {
 
 // kept is an error after which the text is still there.
 func (e *editing) kept(err error) error {
+	if denied := os.Chmod(e.path, 0o600); denied != nil { // an editor may have made it anew
+		err = fmt.Errorf("%w (%w)", err, denied)
+	}
 	return editError(e.original.Name, fmt.Errorf("%w; your text is kept in %s", err, e.path))
 }

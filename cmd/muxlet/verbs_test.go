@@ -97,11 +97,11 @@ func TestHelpListsTheVerbsThatWork(t *testing.T) {
 	c := newCLI(t, nil)
 	assert.Equal(t, 0, c.run("--help"))
 	for _, verb := range []string{
-		"attach", "config", "daemon", "delete", "describe", "events", "get", "logs", "prune", "restart", "resume", "suspend", "terminate", "validate", "version",
+		"apply", "attach", "config", "daemon", "delete", "describe", "edit", "events", "get", "logs", "prune", "restart", "resume", "suspend", "terminate", "validate", "version",
 	} {
 		assert.Contains(t, c.out, "\n  "+verb+" ")
 	}
-	for _, verb := range []string{"new", "apply", "edit", "diff", "explain", "wait", "send", "top", "doctor", "launch"} {
+	for _, verb := range []string{"new", "diff", "explain", "wait", "send", "top", "doctor", "launch"} {
 		assert.NotContains(t, c.out, "\n  "+verb+" ", "a verb exists only when it works")
 	}
 }

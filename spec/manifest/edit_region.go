@@ -27,8 +27,12 @@ func Declarations(file string, data []byte) ([]Declaration, []spec.Problem) {
 		return nil, decoded.Problems
 	}
 	declarations := make([]Declaration, 0, len(decoded.Items))
+	parts, first := partsOf(data)
 	for _, doc := range decoded.Items {
-		at := regionOf(data, partAt(data, doc.Line))
+		for len(first) > 1 && first[1] <= doc.Line {
+			parts, first = parts[1:], first[1:]
+		}
+		at := regionOf(data, parts[0])
 		declarations = append(declarations, Declaration{doc, bytes.Clone(at.text(data))})
 	}
 	return declarations, nil

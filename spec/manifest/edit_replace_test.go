@@ -122,7 +122,7 @@ func TestADocumentOfJSONStaysJSONWhateverIsApplied(t *testing.T) {
 		assert.Equal(t, declarationOf(t, want).Session, docs.Items[0].Session, name)
 	}
 	got, change := applied(t, jsonDocument, strings.Replace(jsonDocument, `"sleep", "1"`, `"sleep", "2"`, 1))
-	assert.Equal(t, strings.Replace(jsonDocument, `"sleep", "1"`, `"sleep", "2"`, 1), got)
+	assert.True(t, strings.Replace(jsonDocument, `"sleep", "1"`, `"sleep", "2"`, 1) == got, got) //nolint:testifylint // every byte counts
 	assert.Empty(t, change.Replaced)
 }
 
@@ -132,6 +132,35 @@ func TestJSONThatIsAppliedToYAMLIsWrittenAsYAML(t *testing.T) {
 	got, change := applied(t, before, want)
 	assert.Empty(t, change.Replaced)
 	assert.Equal(t, strings.Replace(shop, `team: "blue"`, "team: blue", 1), got)
+}
+
+func TestValuesOverSeveralLinesAreReplacedWhole(t *testing.T) {
+	for name, note := range map[string]string{
+		"plain":         "note: one\n      two\n\n      three # c",
+		"double-quoted": "note: \"one\n      two \\\" # no\n      three\" # c",
+		"single-quoted": "note: 'one\n      it''s # no\n\n      three' # c",
+		"on a new line": "note:\n      one # c",
+		"tagged":        "note: !!str 5 # c",
+		"anchored":      "note: &n five # c",
+		"literal":       "note: | # c\n      one\n\n        two\n\n",
+		"folded, kept":  "note: >+ # c\n     one\n     two\n\n",
+		"empty literal": "note: | # c",
+	} {
+		before := "  annotations:\n    # above\n    " + note + "\n    # below\n    z: z # z\n"
+		file := func(annotations string) string {
+			return strings.Replace(shop, "  labels:\n", annotations+"  labels:\n", 1)
+		}
+		plain := func(value string) string {
+			return strings.Replace(uncommentedShop(), "  labels:\n", "  annotations:\n    note: "+value+"\n    z: z\n  labels:\n", 1)
+		}
+		for _, value := range []string{"short", "\"with\\nlines\\n\"", "|\n      with\n      lines"} {
+			got, change := applied(t, file(before), plain(value))
+			assert.Empty(t, change.Replaced, name)
+			assert.Empty(t, goneComments(shop+"    # above\n    # below\n z # z\n", got), "%s: %s", name, got)
+			assert.True(t, strings.HasPrefix(got, file(before)[:strings.Index(file(before), "note:")]), "%s: %s", name, got)
+			assert.True(t, strings.HasSuffix(got, file(before)[strings.Index(file(before), "    # below"):]), "%s: %s", name, got)
+		}
+	}
 }
 
 func TestAnEditKeepsTheOwner(t *testing.T) {

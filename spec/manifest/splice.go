@@ -26,28 +26,40 @@ var byteOrderMark = []byte("\uFEFF")
 // partAt finds the part that holds a line, counted from 1 as package spec does:
 // line feed, carriage return or both end a line.
 func partAt(data []byte, line int) part {
-	p := part{end: len(data)}
-	if bytes.HasPrefix(data, byteOrderMark) {
-		p.start = len(byteOrderMark)
+	parts, first := partsOf(data)
+	i, exact := slices.BinarySearch(first, line)
+	if !exact {
+		i--
 	}
-	for at, n := p.start, 1; at < len(data); n++ {
-		end := at + lineLength(data[at:])
-		begins, ends := isSeparator(data[at:end], "---"), isSeparator(data[at:end], "...")
-		if (begins || ends) && n > line {
-			p.end = at
-			if ends {
-				p.end = end
-			}
-			return p
+	return parts[max(0, i)]
+}
+
+// partsOf gives all parts of a file and the number of the first line of each.
+func partsOf(data []byte) (parts []part, first []int) {
+	start, begin, n := 0, 1, 1
+	if bytes.HasPrefix(data, byteOrderMark) {
+		start = len(byteOrderMark)
+	}
+	add := func(end, next int) {
+		if end > start {
+			parts, first = append(parts, part{start, end}), append(first, begin)
 		}
-		if begins {
-			p.start = at
-		} else if ends {
-			p.start = end
+		start, begin = end, next
+	}
+	for at := start; at < len(data); n++ {
+		end := at + lineLength(data[at:])
+		switch {
+		case isSeparator(data[at:end], "---"):
+			add(at, n)
+		case isSeparator(data[at:end], "..."):
+			add(end, n+1)
 		}
 		at = end
 	}
-	return p
+	if start < len(data) || len(parts) == 0 {
+		parts, first = append(parts, part{start, len(data)}), append(first, begin)
+	}
+	return parts, first
 }
 
 // lineLength is the length of the first line with its end.

@@ -156,34 +156,55 @@ func (t *text) singleQuotedEnd(at int) (int, error) {
 // blockScalar gives the end of the header of a block scalar (|, >) and the end
 // of its last line, without the line end.
 func (t *text) blockScalar(at int) (header, end int, err error) {
-	if at >= len(t.data) || t.data[at] != '|' && t.data[at] != '>' {
-		return 0, 0, errShape
+	header, keep, err := t.blockHeader(at)
+	if err != nil {
+		return 0, 0, err
 	}
-	header = at + 1
-	keep := false
-	for header < len(t.data) && (t.data[header] == '+' || t.data[header] == '-') {
-		keep = keep || t.data[header] == '+'
-		header++
-	}
-	if header < len(t.data) && !isWhite(t.data[header]) {
-		return 0, 0, errShape // an indentation indicator
-	}
-	end, indent := header, -1
+	end, indent := header, t.leastIndent(at)
+	first := true
 	for line := t.lineOf(at) + 1; line < len(t.lines); line++ {
 		text := t.line(line)
 		spaces := len(text) - len(bytes.TrimLeft(text, " "))
 		blank := len(bytes.TrimSpace(text)) == 0
-		if !blank && indent < 0 {
-			indent = spaces
+		if !blank && spaces < indent {
+			break
 		}
-		switch {
-		case !blank && (spaces < indent || indent == 0):
-			return header, end, nil
-		case !blank || keep:
+		if !blank && first {
+			indent, first = spaces, false
+		}
+		if !blank || keep {
 			end = t.lines[line] + len(text)
 		}
 	}
 	return header, end, nil
+}
+
+// blockHeader gives the end of the header, and whether the empty lines at the
+// end belong to the text.
+func (t *text) blockHeader(at int) (end int, keep bool, err error) {
+	if at >= len(t.data) || t.data[at] != '|' && t.data[at] != '>' {
+		return 0, false, errShape
+	}
+	end = at + 1
+	for end < len(t.data) && (t.data[end] == '+' || t.data[end] == '-') {
+		keep = keep || t.data[end] == '+'
+		end++
+	}
+	if end < len(t.data) && !isWhite(t.data[end]) {
+		return 0, false, errShape // it says how far it is indented
+	}
+	return end, keep, nil
+}
+
+// leastIndent is how far the lines of a block scalar must be indented: deeper
+// than the key or the dash that stands before it in its line.
+func (t *text) leastIndent(header int) int {
+	before := t.data[t.lines[t.lineOf(header)]:header]
+	outer := before[:len(before)-len(bytes.TrimLeft(before, " -"))]
+	if len(outer) == len(before) { // no key
+		return max(0, bytes.LastIndexByte(outer, '-')) + 1
+	}
+	return len(outer) + 1
 }
 
 // blockMappingEnd is the end of the last value, or of the colon before it.
