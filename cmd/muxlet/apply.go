@@ -102,12 +102,14 @@ func (o *applyOptions) applyAll(editor *manifest.Editor, documents []manifest.De
 		names = append(names, d.Name)
 	}
 	var done []spec.Session
+	created := false
 	failed := o.each(names, func(name string) error {
 		change, err := o.applyOne(editor, byName[name])
 		if err != nil {
 			return editError(name, err)
 		}
 		o.warn(name, change, byName[name].Session)
+		created = created || change.Outcome == manifest.Created
 		if o.output != "" {
 			done = append(done, *byName[name].Session)
 			return nil
@@ -118,6 +120,9 @@ func (o *applyOptions) applyAll(editor *manifest.Editor, documents []manifest.De
 		}
 		return o.say("session/%s %s%s", name, change.Outcome, suffix)
 	})
+	if created {
+		o.warnOfUnread(editor.Reading())
+	}
 	if len(done) > 0 {
 		if err := (&getOptions{globals: o.globals, output: o.output}).print(objects(done), len(documents) > 1); err != nil {
 			return err
@@ -151,6 +156,19 @@ func (o *applyOptions) warn(name string, c *manifest.Change, want *spec.Session)
 	}
 	if c.Before != nil && c.Before.Spec.Suspend && !want.Spec.Suspend {
 		o.complain("Warning: session/%s was suspended and is no longer: what was applied does not say spec.suspend: true.", name)
+	}
+}
+
+// warnOfUnread names what may hold documents that were not found.
+func (o *applyOptions) warnOfUnread(r manifest.Reading) {
+	const unknown = "Warning: %s; whether one of the new sessions is declared there already is not known."
+	for _, root := range r.Roots {
+		if root.Access == manifest.Unreadable {
+			o.complain(unknown, root.Path+": cannot be read: "+root.Message)
+		}
+	}
+	for _, unread := range r.Unread {
+		o.complain(unknown, unread.Problem)
 	}
 }
 

@@ -131,6 +131,17 @@ func TestApplyMakesNoSecondDocumentBesideADamagedOne(t *testing.T) {
 	assert.Equal(t, []string{"b.yaml", "x.yaml"}, c.files("sessions"))
 }
 
+func TestApplyWarnsOfWhatItCouldNotLookInto(t *testing.T) {
+	c := newCLI(t, nil)
+	c.write("sessions/b.yaml", manifestOf("b"))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(c.dir, "sessions/a.yaml")))
+	assert.Equal(t, 0, c.run("apply", "-f", c.write("mine.yaml", manifestOf("a")+"---\n"+manifestOf("b"))))
+	assert.Equal(t, "session/a created\nsession/b unchanged\n", c.out)
+	assert.Equal(t, "Warning: /tmp/test/sessions/a.yaml: cannot be read: it is a symbolic link to nowhere, which does not exist; "+
+		"whether one of the new sessions is declared there already is not known.\n", c.errOut)
+	assert.Equal(t, []string{"a-2.yaml", "a.yaml", "b.yaml"}, c.files("sessions"))
+}
+
 func TestApplyMendsADocumentThatIsNotValid(t *testing.T) {
 	c := newCLI(t, nil)
 	c.write("sessions/a.yaml", "# mine\n"+manifestOf("a")+"  bogus: 1\n")

@@ -44,17 +44,30 @@ var edits sync.Mutex
 // The error matches ErrNotDeclared, ErrReadOnly or ErrNotEditable; the file is
 // untouched then.
 func SetSuspend(file, name string, suspend bool) error {
+	return again(func() error {
+		s, err := openSource(file, name)
+		if err != nil {
+			return err
+		}
+		edited, err := s.suspended(name, suspend)
+		if err != nil || bytes.Equal(edited, s.data) {
+			return err
+		}
+		return s.write(edited)
+	})
+}
+
+// again makes an edit, anew if somebody else wrote the file in the same moment:
+// another process, since edits of this one wait for each other.
+func again(edit func() error) error {
 	edits.Lock()
 	defer edits.Unlock()
-	s, err := openSource(file, name)
-	if err != nil {
-		return err
+	const tries = 5
+	for n := 1; ; n++ {
+		if err := edit(); n == tries || !errors.Is(err, ErrChanged) {
+			return err
+		}
 	}
-	edited, err := s.suspended(name, suspend)
-	if err != nil || bytes.Equal(edited, s.data) {
-		return err
-	}
-	return s.write(edited)
 }
 
 // suspended gives the file with spec.suspend as wanted.
@@ -84,20 +97,20 @@ func (s *source) suspended(name string, suspend bool) ([]byte, error) {
 // The error matches ErrNotDeclared, ErrReadOnly or ErrNotEditable; the file is
 // untouched then.
 func Remove(file, name string) error {
-	edits.Lock()
-	defer edits.Unlock()
-	s, err := openSource(file, name)
-	if err != nil {
-		return err
-	}
-	if len(s.decoded.Items) == 1 {
-		return s.unlink()
-	}
-	edited, err := s.without()
-	if err != nil {
-		return err
-	}
-	return s.write(edited)
+	return again(func() error {
+		s, err := openSource(file, name)
+		if err != nil {
+			return err
+		}
+		if len(s.decoded.Items) == 1 {
+			return s.unlink()
+		}
+		edited, err := s.without()
+		if err != nil {
+			return err
+		}
+		return s.write(edited)
+	})
 }
 
 // without gives the file without the document.

@@ -5,9 +5,11 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -222,6 +224,63 @@ func TestAFileThatAppearsMeanwhileIsNotOverwritten(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, entries, 1)
+}
+
+func TestEditsOfOneFileByManyProcessesAreAllMade(t *testing.T) {
+	dir := t.TempDir()
+	var docs, names []string
+	for _, name := range strings.Split("abcd", "") {
+		names = append(names, name)
+		docs = append(docs, yamlOf(name, "1"))
+	}
+	path := write(t, filepath.Join(dir, "all.yaml"), strings.Join(docs, "---\n"))
+	var wg sync.WaitGroup
+	for _, name := range names {
+		want := declarationOf(t, yamlOf(name, "2"))
+		editor := NewEditor([]string{dir}) // as a process has that began before the others wrote
+		wg.Go(func() {
+			for {
+				c, err := editor.Apply(want)
+				if !assert.NoError(t, err) {
+					return
+				}
+				if err = editor.Write(c); !errors.Is(err, ErrChanged) {
+					assert.NoError(t, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(strings.Join(docs, "---\n"), `"1"`, `"2"`), string(data))
+}
+
+func TestASessionThatManyProcessesCreateGetsOneFile(t *testing.T) {
+	dir := t.TempDir()
+	want := declarationOf(t, shop)
+	var wg sync.WaitGroup
+	for range 8 {
+		editor := NewEditor([]string{dir}) // before any of them wrote
+		wg.Go(func() {
+			for {
+				c, err := editor.Apply(want)
+				if !assert.NoError(t, err) {
+					return
+				}
+				if err = editor.Write(c); !errors.Is(err, ErrChanged) {
+					assert.NoError(t, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	assert.Equal(t, "a.yaml", entries[0].Name())
 }
 
 func TestANewFileGoesIntoTheFirstRootThatIsADirectory(t *testing.T) {

@@ -23,9 +23,11 @@ import (
 // document declares.
 var ErrDeclaredTwice = errors.New("more than one document declares the session")
 
-// Editor edits what the manifest roots declare. It reads them once; what it
-// edits itself it reads again. It is not safe for concurrent use.
+// Editor edits what the manifest roots declare. It reads them once; a file that
+// it has written, or found to be changed, is read again. It is not safe for
+// concurrent use.
 type Editor struct {
+	roots   []string
 	reading Reading
 	places  map[string][]spec.Position
 	sources map[string]*source
@@ -33,7 +35,7 @@ type Editor struct {
 
 // NewEditor reads the roots.
 func NewEditor(roots []string) *Editor {
-	e := &Editor{reading: Read(roots), places: map[string][]spec.Position{}, sources: map[string]*source{}}
+	e := &Editor{roots: roots, reading: Read(roots), places: map[string][]spec.Position{}, sources: map[string]*source{}}
 	for _, file := range e.reading.Files {
 		for _, doc := range file.Items {
 			if doc.Name != "" {
@@ -112,14 +114,17 @@ func (e *Editor) Copy(name string) (Copy, error) {
 	return Copy{Name: name, File: file, Text: slices.Clone(regionOf(s.data, s.part).text(s.data))}, nil
 }
 
-// Write makes a change, and forgets what it knew of the file.
+// Write makes a change and forgets what was known of the file. After an error
+// that matches ErrChanged the roots were read anew, so that the change can be
+// worked out again.
 func (e *Editor) Write(c *Change) error {
 	delete(e.sources, c.File)
-	return c.Write()
+	err := c.Write()
+	if errors.Is(err, ErrChanged) {
+		*e = *NewEditor(e.roots)
+	}
+	return err
 }
-
-// Forget drops what is known of a file, after it was found to be changed.
-func (e *Editor) Forget(file string) { delete(e.sources, file) }
 
 // open decodes a file once for all of its sessions.
 func (e *Editor) open(file, name string) (*source, error) {
