@@ -41,6 +41,12 @@ const (
 	ActionRespawnKill Kind = "RespawnKill"
 	// ActionKillPane removes Pane. tmux removes the session with its last pane.
 	ActionKillPane Kind = "KillPane"
+	// ActionRelease takes our labels from Pane, in which a person runs something else
+	// by now: it is theirs.
+	ActionRelease Kind = "Release"
+	// ActionKeepServer sets the options anew without which Server would end by
+	// itself, and our instance.
+	ActionKeepServer Kind = "KeepServer"
 	// ActionSignal sends Signal to each of Processes that still is itself.
 	ActionSignal Kind = "Signal"
 )

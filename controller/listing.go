@@ -44,7 +44,7 @@ func (c *Controller) judge(a observe.Answer) snapshot {
 // arrange sorts the panes of a view, and compares them with the view before:
 // when most sessions died in between, the snapshot needs to be confirmed.
 func (c *Controller) arrange(view observe.ServerView, instance string) snapshot {
-	s := snapshot{view: view, panes: map[string][]observe.Pane{}, holders: map[string]string{}, own: map[string]string{}, confirmation: plan.Confirmed}
+	s := snapshot{view: view, panes: map[string][]observe.Pane{}, holders: map[string]string{}, own: view.Listing.Owned, confirmation: plan.Confirmed}
 	before, _, _ := c.eyes.latest()
 	if view.State == observe.ServerUnknown {
 		if before != nil {
@@ -57,9 +57,6 @@ func (c *Controller) arrange(view observe.ServerView, instance string) snapshot 
 		s.holders[name] = id
 	}
 	for _, p := range view.Listing.Panes {
-		if p.SessionLabel != "" {
-			s.own[p.SessionLabel] = p.SessionID
-		}
 		if instance == "" || p.Labels.Instance != instance || p.Labels.Role != observe.RoleClient || !oursToWrite(p.Labels) {
 			continue
 		}

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -184,6 +185,10 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 	c.Log.V(1).Info("Acted", "session", s.name, "action", a.Kind, "result", out.Result, "message", out.Message)
 	if out.Result == actuate.ResultFailed && s.rec.Attempt != nil {
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: out.Reason, Message: out.Message})
+	}
+	if out.Result == actuate.ResultDone && a.Kind == actuate.ActionRelease {
+		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Normal, Reason: spec.ReasonPaneTaken, Message: fmt.Sprintf(
+			"Pane %s runs what a person has started there and is theirs now; the client does not come back in it", a.Pane.PaneID)})
 	}
 	switch {
 	case out.Result != actuate.ResultDone || a.Kind == actuate.ActionReap || a.Kind == actuate.ActionSignal:

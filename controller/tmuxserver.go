@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/muxlet/muxlet/actuate"
@@ -103,7 +104,7 @@ func (c *Controller) reconcileServer(ctx context.Context) {
 			c.queue.AddAfter(serverKey, after)
 		}
 	case observe.ServerRunning:
-		c.configureServer(ctx, snap.view.Listing.Server)
+		c.configureServer(ctx, snap.view.Listing)
 		c.mu.Lock()
 		c.server.failures, c.server.failure, c.server.wanted = 0, "", false
 		c.server.repairTold = ""
@@ -194,11 +195,13 @@ func (c *Controller) proveNone() {
 
 // configureServer claims a server that somebody else has started on our path.
 // Without our configuration its panes would vanish with their clients.
-func (c *Controller) configureServer(ctx context.Context, s observe.Server) {
+func (c *Controller) configureServer(ctx context.Context, l observe.Listing) {
+	s := l.Server
 	c.mu.Lock()
 	claimed, actuator := s.Instance == c.instance, c.actuator
 	c.mu.Unlock()
-	if claimed {
+	if claimed || s.Instance != "" {
+		c.keepServer(ctx, actuator, l, claimed)
 		return
 	}
 	if err := c.PrepareRuntime(); err != nil {
@@ -207,6 +210,26 @@ func (c *Controller) configureServer(ctx context.Context, s observe.Server) {
 	}
 	out := actuator.Do(ctx, actuate.Action{Kind: actuate.ActionConfigure, Server: s})
 	c.Log.Info("Claimed the tmux server on our socket", "serverPID", s.Process.PID, "result", out.Result, "message", out.Message)
+}
+
+// keepServer makes a server that has been ours all the time stay so: a person, or a
+// file that they sourced, has told it to end with its last session or its last
+// person, or has written over whose it is. What concerns single sessions and panes
+// is set on ours when they are made; for theirs it is the person's to say.
+func (c *Controller) keepServer(ctx context.Context, actuator actuate.Actuator, l observe.Listing, claimed bool) {
+	changed := l.Lapsed
+	if !claimed {
+		changed = append(slices.Clone(changed), observe.OptionServerInstance)
+	}
+	if len(changed) == 0 {
+		return
+	}
+	out := actuator.Do(ctx, actuate.Action{Kind: actuate.ActionKeepServer, Server: l.Server})
+	c.Log.Info("Set options of the tmux server anew", "serverPID", l.Server.Process.PID, "options", changed, "result", out.Result, "message", out.Message)
+	if out.Result == actuate.ResultDone {
+		c.tell("", "", plan.Event{Type: plan.Normal, Reason: spec.ReasonServerKept, Message: fmt.Sprintf(
+			"Set %s of the tmux server anew: the server has to stay while nobody is attached and no session runs", strings.Join(changed, ", "))})
+	}
 }
 
 // findServer searches the process table for a tmux server on our socket, and then

@@ -28,6 +28,11 @@ const (
 	OptionRole        = "@muxlet-role"
 )
 
+// OptionLaunched is the pane option that holds the pid which the pane had when a
+// launcher was started in it. A person's own respawn keeps every option and
+// changes the pid: what runs then is theirs.
+const OptionLaunched = "@muxlet-launched-pid"
+
 // OptionSession is the session option that says for which session of ours a tmux
 // session was made: SessionLabel. It has a name of its own so that no pane takes
 // it for a label, and it stays when our pane is gone and a person's panes are not.

@@ -141,6 +141,20 @@ type Pane struct {
 	// Labels of the pane. Options fall through from wider scopes: compare whole
 	// values.
 	Labels Labels
+	// LaunchedPID is the pid that the pane had when a launcher was started in it; 0
+	// when it carries none.
+	LaunchedPID int
+}
+
+// Taken says whether a person has run something else in the pane since a launcher
+// was started in it. Its labels survive that, and so prove nothing about what
+// runs.
+func (p Pane) Taken() bool { return p.LaunchedPID != 0 && p.LaunchedPID != p.PID }
+
+// Own says whether the tmux session that holds the pane was made for the session
+// whose labels the pane carries.
+func (p Pane) Own() bool {
+	return p.SessionLabel != "" && p.SessionLabel == SessionLabel(p.Labels.Instance, p.Labels.UID)
 }
 
 // StatusKnown says whether tmux has collected the end of a dead pane's process.
@@ -156,6 +170,11 @@ type Listing struct {
 	Panes []Pane
 	// Sessions maps the name of each tmux session to its id.
 	Sessions map[string]string
+	// Owned maps the OptionSession of each tmux session that has one to its id.
+	Owned map[string]string
+	// Lapsed are the options without which the server does not outlive its sessions
+	// or its people, and which somebody has changed.
+	Lapsed []string
 }
 
 // AnswerKind classifies what came of asking a tmux server.

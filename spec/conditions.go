@@ -124,6 +124,8 @@ const (
 	ReasonWaitingForBudget = "WaitingForBudget"
 	// ReasonConfirming: most sessions were seen dead at once; looking again.
 	ReasonConfirming = "Confirming"
+	// ReasonPaneTaken: a person runs something else in the pane; it is theirs.
+	ReasonPaneTaken = "PaneTaken"
 	// ReasonNameConflict: a foreign tmux session has the wanted name.
 	ReasonNameConflict = "NameConflict"
 	// ReasonClientIgnoresKill: the client outlived SIGKILL.
@@ -199,6 +201,9 @@ const (
 	ReasonServerStarted = "ServerStarted"
 	// ReasonServerLost: the recorded tmux server is proven dead.
 	ReasonServerLost = "ServerLost"
+	// ReasonServerKept: the tmux server was told to end by itself, and was told
+	// otherwise.
+	ReasonServerKept = "ServerKept"
 	// ReasonSocketRestored: the socket of the recorded tmux server was recovered.
 	ReasonSocketRestored = "SocketRestored"
 )

@@ -47,10 +47,12 @@ func (t *Actuator) startServer(ctx context.Context) actuate.Outcome {
 	return o
 }
 
-// claim makes the server ours, and lets it live without sessions.
+// claim makes the server ours, and lets it live without sessions and without
+// people.
 func (t *Actuator) claim() string {
 	return sequence(
 		command("set-option", "-s", "exit-empty", "off"),
+		command("set-option", "-s", "exit-unattached", "off"),
 		command("set-option", "-s", observe.OptionServerInstance, t.Instance),
 		command("display-message", "-p", tokenDone),
 	)
@@ -69,6 +71,19 @@ func (t *Actuator) configure(ctx context.Context, a actuate.Action) actuate.Outc
 	guard.require(observe.OptionServerInstance, "")
 	script := sequence(command("source-file", "-q", t.Conf), t.claim())
 	return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
+}
+
+// keepServer claims a server anew that has been ours all the time, and that
+// somebody has told to end, or to be somebody else's.
+func (t *Actuator) keepServer(ctx context.Context, a actuate.Action) actuate.Outcome {
+	guard, err := serverGuard(a.Server)
+	if err != nil {
+		return untouched(err)
+	}
+	if !safePattern.MatchString(t.Instance) || t.Instance == "" {
+		return refused("The instance of this muxlet is not known; the tmux server was left as it is.")
+	}
+	return outcome(t.Conn.Run(ctx, nil, guard.line(t.claim())...))
 }
 
 // restoreSocket makes the tmux server create its socket again.

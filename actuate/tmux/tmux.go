@@ -81,6 +81,10 @@ func (t *Actuator) Do(ctx context.Context, a actuate.Action) actuate.Outcome {
 		return t.respawn(ctx, a)
 	case actuate.ActionKillPane:
 		return t.killPane(ctx, a)
+	case actuate.ActionRelease:
+		return t.release(ctx, a)
+	case actuate.ActionKeepServer:
+		return t.keepServer(ctx, a)
 	case actuate.ActionNone, actuate.ActionSignal:
 	}
 	return failed(spec.ReasonUnknown, fmt.Sprintf("tmux does not perform actions of kind %q.", a.Kind))
@@ -124,7 +128,11 @@ func (t *Actuator) newSession(l actuate.Launch) string {
 			directory(l.Directory), []string{"--"}, t.launcher(l))...),
 		labels(pane, l.Labels),
 		keepDead(pane),
+		realSize(pane, l, ""),
 		command("set-option", "-t", session, "history-limit", number(l.HistoryLimit)),
+		// A person who sets it for all sessions means theirs: ours would be gone with
+		// its panes at once, for nobody is attached yet.
+		command("set-option", "-t", session, "destroy-unattached", "off"),
 		command("set-option", "-t", session, observe.OptionSession, observe.SessionLabel(l.Labels.Instance, l.Labels.UID)),
 		report(tokenDone, pane),
 	)
@@ -140,6 +148,7 @@ func (t *Actuator) newWindow(l actuate.Launch) string {
 			directory(l.Directory), []string{"--"}, t.launcher(l))...),
 		labels(pane, l.Labels),
 		keepDead(pane),
+		realSize(pane, l, "#{==:#{session_attached},0}"),
 		report(tokenDone, pane),
 	)
 }
@@ -163,6 +172,9 @@ func (t *Actuator) respawn(ctx context.Context, a actuate.Action) actuate.Outcom
 
 // respawnScript runs the launcher and then sets the labels: when tmux refuses to
 // run it, the pane keeps the labels of the attempt that did run in it.
+//
+// A respawn throws away what is on the screen, which are the last words of the
+// client that died. A reset scrolls them into the history first.
 func (t *Actuator) respawnScript(a actuate.Action) string {
 	pane := a.Pane.PaneID
 	words := []string{"respawn-pane", "-t", pane}
@@ -170,6 +182,7 @@ func (t *Actuator) respawnScript(a actuate.Action) string {
 		words = append(words, "-k")
 	}
 	return sequence(
+		command("send-keys", "-R", "-t", pane),
 		command(slices.Concat(words, directory(a.Launch.Directory), []string{"--"}, t.launcher(a.Launch))...),
 		report(tokenRan, pane),
 		labels(pane, a.Launch.Labels),
@@ -189,6 +202,19 @@ func (t *Actuator) killPane(ctx context.Context, a actuate.Action) actuate.Outco
 		// Without a target: the pane is no more.
 		command("display-message", "-p", tokenDone),
 	)
+	return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
+}
+
+// release hands a pane over to the person who runs something else in it. What was
+// launched in it by us is refused: a respawn without a command runs our own
+// launcher anew, which ends at once, and then the pane is ours still.
+func (t *Actuator) release(ctx context.Context, a actuate.Action) actuate.Outcome {
+	guard, err := t.paneGuard(a)
+	if err != nil {
+		return untouched(err)
+	}
+	guard.require(fmt.Sprintf("m:*%s*,#{pane_start_command}", a.Pane.Labels.Attempt), "0")
+	script := sequence(noLabels(a.Pane.PaneID), command("display-message", "-p", tokenDone))
 	return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
 }
 

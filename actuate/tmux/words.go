@@ -4,6 +4,7 @@
 package tmux
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -56,6 +57,8 @@ func labels(pane string, l observe.Labels) string {
 		set(observe.OptionName, l.Name),
 		set(observe.OptionIncarnation, strconv.FormatInt(l.Incarnation, 10)),
 		set(observe.OptionRole, l.Role),
+		// -F expands it now: what runs in the pane later has another pid.
+		command("set-option", "-p", "-F", "-t", pane, observe.OptionLaunched, "#{pane_pid}"),
 		set(observe.OptionAttempt, l.Attempt),
 	)
 }
@@ -66,12 +69,29 @@ func keepDead(pane string) string {
 	return command("set-option", "-p", "-t", pane, "remain-on-exit", "on")
 }
 
-// noLabels removes the labels of a pane.
+// realSize gives the pane's window its size while condition, a format, holds;
+// always when that is empty. With a person attached to any session at all tmux
+// makes every new window as large as their terminal. The second command gives the
+// size back to whoever attaches.
+func realSize(pane string, l actuate.Launch, condition string) string {
+	size := fmt.Sprintf("%dx%d", l.Columns, l.Rows)
+	other := fmt.Sprintf("#{!=:#{window_width}x#{window_height},%s}", size)
+	if condition != "" {
+		other = fmt.Sprintf("#{&&:%s,%s}", condition, other)
+	}
+	return command("if-shell", "-F", "-t", pane, other, sequence(
+		command("resize-window", "-t", pane, "-x", number(l.Columns), "-y", number(l.Rows)),
+		command("set-option", "-w", "-u", "-t", pane, "window-size"),
+	))
+}
+
+// noLabels removes the labels of a pane, and what else it was given as ours.
 func noLabels(pane string) string {
 	unset := func(option string) string { return command("set-option", "-p", "-u", "-t", pane, option) }
 	return sequence(
 		unset(observe.OptionInstance), unset(observe.OptionUID), unset(observe.OptionName),
 		unset(observe.OptionIncarnation), unset(observe.OptionRole), unset(observe.OptionAttempt),
+		unset(observe.OptionLaunched), unset("remain-on-exit"),
 	)
 }
 

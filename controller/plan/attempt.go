@@ -127,9 +127,11 @@ func (p *pass) marked(attempt string) bool {
 	return false
 }
 
+// paneOfAttempt finds the pane in which the attempt's launcher was started, unless a
+// person has run something else in it: that is neither waited for nor ended.
 func (p *pass) paneOfAttempt(attempt string) (SeenPane, bool) {
 	for _, pane := range p.Seen.Panes {
-		if pane.Labels.Attempt == attempt {
+		if pane.Labels.Attempt == attempt && !pane.Taken() {
 			return pane, true
 		}
 	}

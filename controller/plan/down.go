@@ -41,6 +41,8 @@ func (p *pass) remove() bool {
 			return p.notJudged(pane)
 		case p.ours(pane):
 			return p.beginStop(record.StopRemoved, pane.Process)
+		case pane.Taken():
+			return p.release(pane, spec.ReasonRemoved)
 		}
 	}
 	p.event(Normal, spec.ReasonRemoved, "The document was removed and the session is gone")
@@ -180,8 +182,10 @@ func (p *pass) policyReleases(l *record.Latch) bool {
 	return !completes(p.rec.Spec.RestartPolicy, p.rec.LastTermination.Exit)
 }
 
-// waitForPane: our pane holds a process that a person started there. It is left
-// alone.
+// waitForPane: our pane holds a process that we know nothing of. One that a person
+// started there is left alone and the pane is theirs: the client comes back beside
+// it. Of any other one it is not known that it is no client of ours, and another
+// would double it.
 func (p *pass) waitForPane() bool {
 	for _, pane := range p.Seen.Panes {
 		if p.spent(pane) {
@@ -190,9 +194,19 @@ func (p *pass) waitForPane() bool {
 		if pane.Live == observe.LivenessUnknown {
 			return p.notJudged(pane)
 		}
+		if pane.Taken() {
+			return p.release(pane, spec.ReasonPaneTaken)
+		}
 		return p.say(spec.ReasonNameConflict, fmt.Sprintf("pane %s runs pid %d, which muxlet did not start there: end it, and the client is started in the pane", pane.PaneID, pane.PID), 0)
 	}
 	return false
+}
+
+// release gives a pane up to the person who runs something in it. tmux refuses that
+// as long as it is our own launcher that they have run again: it ends by itself.
+func (p *pass) release(pane SeenPane, reason string) bool {
+	p.plan.Action = actuate.Action{Kind: actuate.ActionRelease, Server: p.Seen.Server, Pane: pane.Pane}
+	return p.say(reason, fmt.Sprintf("pane %s runs pid %d, which a person has started there: the pane is theirs now", pane.PaneID, pane.PID), pollSlow)
 }
 
 func (p *pass) notJudged(pane SeenPane) bool {

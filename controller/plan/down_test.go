@@ -33,6 +33,9 @@ func TestARemovedSessionIsTakenAway(t *testing.T) {
 			rule: "Remove", reason: spec.ReasonProcessUnknown, requeue: pollSlow, looked: true,
 		}},
 		{"a pane in which a person runs something is left to them", down(seesPane(pane("%3", 3, 555)), removed), goes},
+		{"and is theirs, when it is proven that they started it there", down(seesPane(pane("%3", 3, 100)), taken(0), removed), expect{
+			rule: "Remove", reason: spec.ReasonRemoved, action: actuate.ActionRelease, requeue: pollSlow, looked: true,
+		}},
 		{"then its record goes", down(removed), goes},
 		// C5
 		{"also when its tmux server is gone", down(noServer, removed), goes},
@@ -209,6 +212,42 @@ func TestAPaneInUseIsLeftAlone(t *testing.T) {
 		{"although a client is wanted now", down(foreign, demanded), expect{rule: "Occupied", reason: spec.ReasonNameConflict, looked: true}},
 		{"although another pane of ours is free", down(seesPane(pane("%2", 2, 50)), dead(0, nil, 9), foreign), expect{rule: "Occupied", reason: spec.ReasonNameConflict, looked: true}},
 		{"nothing is known of its process", down(foreign, ofSeen(func(s *Seen) { s.Panes[0].Live = observe.LivenessUnknown })), expect{rule: "Occupied", reason: spec.ReasonProcessUnknown, requeue: pollSlow, looked: true}},
+	})
+}
+
+// D8: what is proven to be a person's own respawn takes the pane; the client comes
+// back beside it. What it is that runs in a pane is judged by the pid that the pane
+// had when a launcher was started in it.
+func TestAPaneThatAPersonHasTakenIsTheirs(t *testing.T) {
+	ours := seesPane(pane("%3", 3, 100))
+	released := expect{rule: "Occupied", reason: spec.ReasonPaneTaken, action: actuate.ActionRelease, requeue: pollSlow, looked: true}
+	lost := func(e expect) expect {
+		e.events, e.changes = []string{"Warning Died"}, allOf(ended(spec.ReasonLost, nil), counted)
+		return e
+	}
+	fenced := func(r *record.Record) {
+		r.Attempt.Fence, r.Attempt.Reason = record.FenceClosed, spec.ReasonStartFailed
+	}
+	check(t, []row{
+		{"it is given up to them", down(ours, taken(0)), released},
+		{"with the death of the client that was in it", up(taken(0), gone(0)), lost(released)},
+		{"not before the client has ended", up(taken(0)), expect{
+			rule: "Orphan", reason: spec.ReasonStopping, requeue: soon, events: []string{"Warning Orphan"}, changes: ending(record.StopOrphan, 100),
+		}},
+		{"not when what they ran has ended: then it is our dead pane", down(ours, taken(0), dead(0, ptr.To(0), 0)), respawns(nil)},
+		{"not while it is not known whether that runs", down(ours, taken(0), ofSeen(func(s *Seen) { s.Panes[0].Live = observe.LivenessUnknown })), expect{
+			rule: "Occupied", reason: spec.ReasonProcessUnknown, requeue: pollSlow, looked: true,
+		}},
+		{"not while the session is to stay down", down(ours, taken(0), ofSpec(suspended)), expect{rule: "Suspend", reason: spec.ReasonSuspended, looked: true}},
+		{"a start whose pane they took is given up", starting(taken(0)), expect{rule: "Attempt", reason: spec.ReasonStarting, requeue: soon, changes: fenced}},
+		{"and nothing in that pane is ended for it", starting(taken(0), ofRecord(fenced)), expect{
+			rule: "Occupied", reason: spec.ReasonPaneTaken, action: actuate.ActionRelease, requeue: pollSlow, looked: true,
+			events: []string{"Warning StartFailed"}, changes: func(r *record.Record) {
+				r.Attempt, r.LastFailed = nil, "a4"
+				r.LastTermination = &record.Termination{Reason: spec.ReasonStartFailed, At: now}
+				counted(r)
+			},
+		}},
 	})
 }
 

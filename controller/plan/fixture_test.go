@@ -160,6 +160,16 @@ func shellBelow(in *Input) {
 	in.Seen.Panes[0].PID, in.Seen.Panes[0].Process = 99, process(99)
 }
 
+// taken makes pane n one that a person has run something else in: it was launched
+// with the pid of its client, and runs pid 555.
+func taken(n int) given {
+	return func(in *Input) {
+		p := &in.Seen.Panes[n]
+		p.LaunchedPID = p.PID
+		p.PID, p.Process, p.State, p.Live = 555, process(555), observe.Present, observe.Running
+	}
+}
+
 // reused: the pid of the dead pane n is another process's by now.
 func reused(n int) given {
 	return func(in *Input) {

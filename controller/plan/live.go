@@ -69,7 +69,7 @@ func (p *pass) holds(pane SeenPane, c liveClient) bool {
 	case c.process.PID, c.panePID, c.parent:
 		return pane.PID != 0
 	}
-	return p.rec.Attempt != nil && c.attempt == p.rec.Attempt.ID && pane.Labels.Attempt == c.attempt && pane.Live != observe.Gone
+	return p.rec.Attempt != nil && c.attempt == p.rec.Attempt.ID && pane.Labels.Attempt == c.attempt && pane.Live != observe.Gone && !pane.Taken()
 }
 
 // adoptLiveClient: the record was lost, is behind or was rolled back while

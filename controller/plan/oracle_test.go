@@ -116,9 +116,11 @@ func (v *verdicts) action(in Input, p Plan) {
 		v.start(in, p)
 	case actuate.ActionKillPane:
 		v.pane(in, a)
+	case actuate.ActionRelease:
+		v.release(in, a)
 	case actuate.ActionSignal:
 		v.signal(in, p)
-	case actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket:
+	case actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer:
 		v.must(false, "%s is not a session's to do", a.Kind)
 	}
 }
@@ -133,6 +135,24 @@ func (v *verdicts) pane(in Input, a actuate.Action) {
 		}
 	}
 	v.must(false, "%s of pane %q, which was not seen", a.Kind, a.Pane.PaneID)
+}
+
+// release: only a pane that a person runs something in, and that no client of ours
+// can be in.
+func (v *verdicts) release(in Input, a actuate.Action) {
+	for _, pane := range in.Seen.Panes {
+		if pane.PaneID != a.Pane.PaneID {
+			continue
+		}
+		v.must(pane.Pane == a.Pane, "the action's pane is not the one that was seen")
+		v.must(pane.Taken() && pane.State == observe.Present && pane.Live == observe.Running, "a release of a pane that nobody has taken")
+		for _, c := range in.Seen.Clients {
+			known := in.Record.Client != nil && in.Record.Client.Process == c.Process && in.Seen.Client == observe.Gone
+			v.must(known || c.Process.PID != pane.PID, "a release of the pane of a live client")
+		}
+		return
+	}
+	v.must(false, "a release of pane %q, which was not seen", a.Pane.PaneID)
 }
 
 func (v *verdicts) start(in Input, p Plan) {

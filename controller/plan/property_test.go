@@ -122,6 +122,9 @@ func (d dice) pane(n int) SeenPane {
 	if p.Live != observe.Running {
 		p.Process = observe.Process{}
 	}
+	if d.one(3) {
+		p.LaunchedPID = 100 + d.IntN(5)
+	}
 	if d.one(2) {
 		p.State = observe.Dead
 		if e := d.exit(); e != nil {
@@ -208,7 +211,7 @@ func TestEveryPlanKeepsTheInvariants(t *testing.T) {
 	for _, r := range []string{"Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Refusal", "Latch", "Occupied", "Block", "BackOff", "Server", "Name", "Budget", "Start"} {
 		require.Positive(t, rules[r], "no input was decided by rule %s: the dice are bad", r)
 	}
-	for _, kind := range []actuate.Kind{actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionReap, actuate.ActionSignal} {
+	for _, kind := range []actuate.Kind{actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionRelease, actuate.ActionReap, actuate.ActionSignal} {
 		require.Positive(t, acted[kind], "no input led to action %s: the dice are bad", kind)
 	}
 }
@@ -417,8 +420,9 @@ func TestARemovedSessionArrivesAtNothing(t *testing.T) {
 			p := w.pass(false)
 			if p.Fate == FateArchive {
 				require.Empty(t, w.clients())
-				for _, r := range w.rooms {
-					require.Equal(t, observe.Running, r.inside.live, "a pane without a process stayed")
+				for _, pane := range w.look().Panes {
+					require.Equal(t, observe.Running, pane.Live, "a pane without a process stayed")
+					require.False(t, pane.Taken(), "a person's pane still has our labels")
 				}
 				return
 			}

@@ -93,7 +93,9 @@ func (w *world) look() Seen {
 	if w.serverUp {
 		s.ServerState, s.Server = observe.ServerRunning, w.server
 		for _, r := range w.rooms {
-			s.Panes = append(s.Panes, w.seenPane(r))
+			if r.Labels.UID != "" {
+				s.Panes = append(s.Panes, w.seenPane(r))
+			}
 		}
 	}
 	for _, b := range w.bodies {
@@ -181,6 +183,11 @@ func (w *world) act(a actuate.Action) {
 		w.launch(w.room(a), a)
 	case actuate.ActionKillPane:
 		w.killPane(w.room(a))
+	case actuate.ActionRelease:
+		r := w.room(a)
+		if r.inside.live != observe.Gone {
+			r.Labels = observe.Labels{}
+		}
 	case actuate.ActionReap:
 		if !w.one(3) {
 			w.collect()
@@ -191,7 +198,7 @@ func (w *world) act(a actuate.Action) {
 				w.end(b, &observe.Exit{Signal: map[actuate.Signal]int{actuate.SignalTerm: 15, actuate.SignalKill: 9}[a.Signal]})
 			}
 		}
-	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket:
+	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer:
 	}
 }
 
@@ -211,7 +218,7 @@ func (w *world) launch(r *room, a actuate.Action) {
 	if w.one(20) {
 		b.readyAt = w.now.Add(24 * time.Hour) // a profile that hangs
 	}
-	r.Labels = a.Launch.Labels
+	r.Labels, r.LaunchedPID = a.Launch.Labels, r.PID
 }
 
 func (w *world) spawn(r *room) *body {

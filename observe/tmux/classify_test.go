@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	head    = "S\t~m1~\t4711\t1700000000\t3.3a~m1~inst~m1~\n"
-	row     = "%0\t@0\t$0\t4712\t0\t\t\t0\tname~m1~i~m1~u~m1~n~m1~3~m1~a~m1~client~m1~i.u~m1~\n"
-	deadRow = "%1\t@1\t$1\t4713\t1\t\t9\t1\tother~m1~~m1~~m1~~m1~~m1~~m1~~m1~~m1~\n"
+	head    = "S\t~m1~\t4711\t1700000000\t3.3a\t0\t1~m1~inst~m1~\n"
+	row     = "%0\t@0\t$0\t4712\t0\t\t\t0\tname~m1~i~m1~u~m1~n~m1~3~m1~a~m1~client~m1~i.u~m1~4712~m1~\n"
+	deadRow = "%1\t@1\t$1\t4713\t1\t\t9\t1\tother~m1~~m1~~m1~~m1~~m1~~m1~~m1~~m1~~m1~\n"
 	tail    = "E\n"
 )
 
@@ -78,6 +78,7 @@ func TestAnswersAreClassifiedByTheirExactTexts(t *testing.T) {
 		"first line cut":                        {"S\t~m1~\t4711", "", 0, nil, observe.AnswerIncomplete},
 		"mark that is none":                     {strings.ReplaceAll(head+row+tail, "~m1~", ""), "", 0, nil, observe.AnswerIncomplete},
 		"server without a pid":                  {strings.Replace(head, "4711", "", 1) + row + tail, "", 0, nil, observe.AnswerIncomplete},
+		"server without its options":            {strings.Replace(head, "\t0\t1", "", 1) + row + tail, "", 0, nil, observe.AnswerIncomplete},
 		"server without a start time":           {strings.Replace(head, "1700000000", "", 1) + row + tail, "", 0, nil, observe.AnswerIncomplete},
 		"pane id that is none":                  {head + strings.Replace(row, "%0", "0", 1) + tail, "", 0, nil, observe.AnswerIncomplete},
 		"pid that is no number":                 {head + strings.Replace(row, "4712", "x", 1) + tail, "", 0, nil, observe.AnswerIncomplete},
@@ -127,7 +128,7 @@ func TestEndOfAPaneIsReadAsFarAsTmuxTellsIt(t *testing.T) {
 	}
 }
 
-func TestPaneOfSeveralSessionsIsListedOnceWithItsLowestSession(t *testing.T) {
+func TestPaneOfSeveralSessionsIsListedOnceWithItsOwnOrItsLowestSession(t *testing.T) {
 	pane := func(id, session, name string, attached int) observe.Pane {
 		return observe.Pane{PaneID: id, SessionID: session, SessionName: name, Attached: attached}
 	}
@@ -136,6 +137,14 @@ func TestPaneOfSeveralSessionsIsListedOnceWithItsLowestSession(t *testing.T) {
 		pane("%2", "$9", "nine", 2), pane("%2", "$9", "nine", 2), // linked twice into one session
 	})
 	require.Equal(t, []observe.Pane{pane("%1", "$9", "nine", 3), pane("%2", "$9", "nine", 2)}, got)
+
+	own, other := pane("%1", "$12", "twelve", 1), pane("%1", "$3", "three", 0)
+	for _, p := range []*observe.Pane{&own, &other} {
+		p.Labels.Instance, p.Labels.UID = "i", "u"
+	}
+	own.SessionLabel, other.SessionLabel = "i.u", "i.v"
+	got = unique([]observe.Pane{other, own})
+	require.Equal(t, []observe.Pane{own}, got, "the session that was made for it")
 }
 
 func TestLastLinesLeaveOutTheEmptyScreen(t *testing.T) {

@@ -16,8 +16,12 @@ import (
 // labelOptions are the pane labels in the order in which a row has them.
 var labelOptions = []string{
 	observe.OptionInstance, observe.OptionUID, observe.OptionName,
-	observe.OptionIncarnation, observe.OptionAttempt, observe.OptionRole, observe.OptionSession,
+	observe.OptionIncarnation, observe.OptionAttempt, observe.OptionRole, observe.OptionSession, observe.OptionLaunched,
 }
+
+// keepOptions are options of the server, each a flag, that must be off: with one of
+// them on the server ends with its last session, or its last person.
+var keepOptions = []string{"exit-empty", "exit-unattached"}
 
 // fieldFormats are the fields of tmux's own making, in the order of a row. None
 // of them can hold a TAB or a NEWLINE: tmux writes control bytes of a session's
@@ -51,6 +55,7 @@ func (c *Conn) List(ctx context.Context, now func() time.Time) observe.Answer {
 	}
 	answer.Listing = observe.Listing{
 		Began: began, Ended: ended, Server: l.server, Panes: unique(l.rows), Sessions: l.sessions(),
+		Owned: l.owned(), Lapsed: l.lapsed,
 	}
 	answer.Listing.Server.Socket = socket
 	if c.TicksOf != nil {
@@ -62,8 +67,11 @@ func (c *Conn) List(ctx context.Context, now func() time.Time) observe.Answer {
 // serverFormat is the first line: it names the word that sets labels apart, and
 // the server.
 func serverFormat(mark string) string {
-	return strings.Join([]string{"S", mark, "#{pid}", "#{start_time}", "#{version}"}, "\t") +
-		mark + "#{" + observe.OptionServerInstance + "}" + mark
+	fields := []string{"S", mark, "#{pid}", "#{start_time}", "#{version}"}
+	for _, option := range keepOptions {
+		fields = append(fields, "#{"+option+"}")
+	}
+	return strings.Join(fields, "\t") + mark + "#{" + observe.OptionServerInstance + "}" + mark
 }
 
 // rowFormat is the line of one pane: fields between TABs, then the labels, each

@@ -17,6 +17,8 @@ import (
 // listing is a complete answer as tmux gave it.
 type listing struct {
 	server observe.Server
+	// lapsed are the keepOptions that are not off.
+	lapsed []string
 	// rows as listed: a pane of a linked window has several.
 	rows []observe.Pane
 }
@@ -31,6 +33,18 @@ func (l listing) sessions() map[string]string {
 	return byName
 }
 
+// owned maps the label of each tmux session that has one to its id. A pane of a
+// linked window names one of its sessions only, so all rows are looked at.
+func (l listing) owned() map[string]string {
+	byLabel := map[string]string{}
+	for _, row := range l.rows {
+		if row.SessionLabel != "" {
+			byLabel[row.SessionLabel] = row.SessionID
+		}
+	}
+	return byLabel
+}
+
 // parse reads a whole answer: the line of the server, a row for each pane, the
 // end. An answer of an empty server is its first line alone. Anything that does
 // not fit exactly is an error, and then nothing of the answer is used.
@@ -43,7 +57,7 @@ func parse(stdout string, empty bool) (listing, error) {
 	if len(parts) < 3 {
 		return listing{}, errors.New("the listing of tmux broke off in its first line")
 	}
-	server, err := parseServer(parts[0], parts[1])
+	server, lapsed, err := parseServer(parts[0], parts[1])
 	if err != nil {
 		return listing{}, err
 	}
@@ -55,7 +69,7 @@ func parse(stdout string, empty bool) (listing, error) {
 	if err := checkEnd(rest, empty); err != nil {
 		return listing{}, err
 	}
-	l := listing{server: server, rows: make([]observe.Pane, 0, len(rest)/width)}
+	l := listing{server: server, lapsed: lapsed, rows: make([]observe.Pane, 0, len(rest)/width)}
 	for at := 0; at+width <= len(rest); at += width {
 		pane, err := parseRow(rest[at], rest[at+1:at+width])
 		if err != nil {
@@ -88,22 +102,27 @@ func markOf(stdout string) (string, error) {
 	return mark, nil
 }
 
-func parseServer(text, instance string) (observe.Server, error) {
+func parseServer(text, instance string) (s observe.Server, lapsed []string, err error) {
 	fields := strings.Split(text, "\t")
-	if len(fields) != 3 {
-		return observe.Server{}, fmt.Errorf("the server's line has %d fields instead of 3", len(fields))
+	if want := 3 + len(keepOptions); len(fields) != want {
+		return s, nil, fmt.Errorf("the server's line has %d fields instead of %d", len(fields), want)
 	}
 	pid, err := strconv.Atoi(fields[0])
 	if err != nil || pid < 1 {
-		return observe.Server{}, fmt.Errorf("the server's pid is %q", fields[0])
+		return s, nil, fmt.Errorf("the server's pid is %q", fields[0])
 	}
 	start, err := strconv.ParseInt(fields[1], 10, 64)
 	if err != nil || start < 1 {
-		return observe.Server{}, fmt.Errorf("the server's start time is %q", fields[1])
+		return s, nil, fmt.Errorf("the server's start time is %q", fields[1])
+	}
+	for i, option := range keepOptions {
+		if fields[3+i] != "0" {
+			lapsed = append(lapsed, option)
+		}
 	}
 	return observe.Server{
 		Process: observe.Process{PID: pid}, StartTime: start, Version: fields[2], Instance: instance,
-	}, nil
+	}, lapsed, nil
 }
 
 func parseRow(text string, labels []string) (observe.Pane, error) {
@@ -125,6 +144,8 @@ func parseRow(text string, labels []string) (observe.Pane, error) {
 	if pane.PID, err = strconv.Atoi(fields[3]); err != nil {
 		return observe.Pane{}, fmt.Errorf("the pid of pane %s is %q", pane.PaneID, fields[3])
 	}
+	// What is no number counts as none.
+	pane.LaunchedPID, _ = strconv.Atoi(labels[7])
 	if pane.Attached, err = strconv.Atoi(fields[7]); err != nil {
 		return observe.Pane{}, fmt.Errorf("pane %s has %q people attached", pane.PaneID, fields[7])
 	}
@@ -203,8 +224,9 @@ func idNumber(id string) uint64 {
 }
 
 // unique has each pane once. A window may be linked into several sessions, and
-// sessions may be grouped: the session with the lowest id is named, and the people
-// attached to any of them are counted, for all of them look at the pane.
+// sessions may be grouped: the one that was made for the pane is named, else the
+// one with the lowest id, and the people attached to any of them are counted, for
+// all of them look at the pane.
 func unique(rows []observe.Pane) []observe.Pane {
 	panes := make([]observe.Pane, 0, len(rows))
 	at := make(map[string]int, len(rows))
@@ -222,10 +244,17 @@ func unique(rows []observe.Pane) []observe.Pane {
 			continue
 		}
 		attached := panes[i].Attached + row.Attached
-		if idNumber(row.SessionID) < idNumber(panes[i].SessionID) {
+		if comesBefore(row, panes[i]) {
 			panes[i] = row
 		}
 		panes[i].Attached = attached
 	}
 	return panes
+}
+
+func comesBefore(a, b observe.Pane) bool {
+	if a.Own() != b.Own() {
+		return a.Own()
+	}
+	return idNumber(a.SessionID) < idNumber(b.SessionID)
 }
