@@ -198,37 +198,6 @@ func (e *Env) processes() []observe.Process {
 	return out
 }
 
-// Terminal is a person in front of a session: a tmux client with a terminal.
-type Terminal struct {
-	cmd *exec.Cmd
-}
-
-// Attach puts a person in front of a tmux session until the test ends or they
-// leave.
-func (e *Env) Attach(session string) *Terminal {
-	e.Helper()
-	// script(1) gives the client a terminal.
-	command := fmt.Sprintf("tmux -u -S '%s' attach-session -t '=%s'", e.Socket(), session)
-	cmd := exec.Command("script", "-qec", command, "/dev/null")
-	cmd.Env = append(e.base(), "TERM=xterm-256color")
-	in, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		e.Fatalf("attach: %v", err)
-	}
-	t := &Terminal{cmd: cmd}
-	e.Cleanup(func() { _ = in.Close(); t.Leave() })
-	return t
-}
-
-// Leave ends the person's tmux client.
-func (t *Terminal) Leave() {
-	_ = t.cmd.Process.Kill()
-	_ = t.cmd.Wait()
-}
-
 // StartServer starts a tmux server on the socket as a person might, with the
 // product's own configuration, and runs a command on it.
 func (e *Env) StartServer(args ...string) {
