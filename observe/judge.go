@@ -5,6 +5,7 @@ package observe
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/muxlet/muxlet/spec"
 )
@@ -102,6 +103,9 @@ func JudgeServer(a Answer, recorded *Server, recordedState Liveness, instance st
 	case AnswerIncomplete:
 		return unknown(spec.ReasonListingIncomplete, "the listing of tmux broke off or was malformed", a)
 	case AnswerFailed:
+		if recordedState == Running && strings.Contains(a.Message, "server exited unexpectedly") {
+			return unknown(spec.ReasonTmuxMismatch, fmt.Sprintf("tmux server %d runs, but the tmux program does not understand it", recorded.Process.PID), a)
+		}
 		return unknown(spec.ReasonTmuxFailed, "tmux failed in a way that proves nothing", a)
 	}
 	return unknown(spec.ReasonTmuxFailed, fmt.Sprintf("tmux gave an answer of unknown kind %d", int(a.Kind)), a)

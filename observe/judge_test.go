@@ -104,6 +104,19 @@ func TestServerIsJudgedFromAnswerAndRecord(t *testing.T) {
 	}
 }
 
+// X1: a tmux of before 3.6 says of a newer server that lives that it has exited.
+func TestAServerThatIsSaidToHaveExitedAndRunsIsAMismatch(t *testing.T) {
+	a := Answer{Kind: AnswerFailed, Message: "server exited unexpectedly"}
+	for process, reason := range map[Liveness]string{
+		Running: spec.ReasonTmuxMismatch, Gone: spec.ReasonTmuxFailed, LivenessUnknown: spec.ReasonTmuxFailed,
+	} {
+		v := JudgeServer(a, same, process, ours)
+		require.Equal(t, ServerUnknown, v.State)
+		require.Equal(t, reason, v.Reason)
+		require.Contains(t, v.Message, a.Message)
+	}
+}
+
 // I3: a daemon with another state directory has a server of its own.
 func TestForeignServerIsNotTaken(t *testing.T) {
 	for name, c := range map[string]struct {

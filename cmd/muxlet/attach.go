@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/observe/process"
+	"github.com/muxlet/muxlet/observe/tmux"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -35,10 +38,6 @@ func (g *globals) attach(ctx context.Context, name string) error {
 	if !g.interactive() {
 		return fmt.Errorf("session %q cannot be attached here: standard input is not a terminal; \"muxlet logs %s\" prints what it shows", name, name)
 	}
-	tmux, err := g.tmuxProgram()
-	if err != nil {
-		return err
-	}
 	client, err := g.client()
 	if err != nil {
 		return err
@@ -48,7 +47,11 @@ func (g *globals) attach(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return g.enter(tmux, session.Status.Tmux)
+	program, err := g.tmuxProgram(session.Status.Tmux.Socket)
+	if err != nil {
+		return err
+	}
+	return g.enter(program, session.Status.Tmux, g.targetOf(ctx, program, session.Status.Tmux))
 }
 
 // bringUp gives the session once it has a pane, and asks for a client if there
@@ -97,28 +100,56 @@ func attachable(s *spec.Session) bool {
 
 // enter becomes the tmux client that shows the pane. Within muxlet's own server
 // the present client is switched; within another tmux it is nested.
-func (g *globals) enter(tmux string, at *spec.TmuxStatus) error {
+func (g *globals) enter(program string, at *spec.TmuxStatus, target string) error {
 	env := g.environ()
-	argv := append([]string{"tmux"}, attachArgs(at)...)
-	switch outer := outerSocket(env); outer {
-	case "":
-	case at.Socket:
-		argv = []string{"tmux", "-u", "-S", at.Socket, "switch-client", "-t", at.Pane}
+	argv := append([]string{"tmux"}, attachArgs(at.Socket, target)...)
+	switch outer := outerSocket(env); {
+	case outer == "":
+	case sameSocket(outer, at.Socket):
+		argv = []string{"tmux", "-u", "-S", at.Socket, "switch-client", "-t", target}
 	default:
 		g.complain("Attaching inside another tmux: press its prefix twice to reach the inner one.")
 		env = slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
 			return strings.HasPrefix(variable, "TMUX=") || strings.HasPrefix(variable, "TMUX_PANE=")
 		})
 	}
-	if err := g.exec(tmux, argv, env); err != nil {
-		return fmt.Errorf("execute %s: %w", tmux, err)
+	if err := g.exec(program, argv, env); err != nil {
+		return fmt.Errorf("execute %s: %w", program, err)
 	}
 	return nil
 }
 
-// attachArgs are the arguments by which tmux attaches to the pane.
-func attachArgs(at *spec.TmuxStatus) []string {
-	return []string{"-u", "-S", at.Socket, "attach-session", "-t", at.Pane}
+// attachArgs are the arguments by which tmux attaches to the target.
+func attachArgs(socket, target string) []string {
+	return []string{"-u", "-S", socket, "attach-session", "-t", target}
+}
+
+// targetOf says where the pane is now. A person may have moved it since the daemon
+// last looked, and may have linked its window into sessions of theirs: of several
+// the one that the status names is meant, since tmux itself would take the one
+// that was used last. Where tmux cannot be asked, the pane has to do.
+func (g *globals) targetOf(ctx context.Context, program string, at *spec.TmuxStatus) string {
+	conn := tmux.Conn{Socket: at.Socket, Command: program, Env: g.environ()}
+	r := conn.Run(ctx, nil, "list-panes", "-a", "-f", "#{==:#{pane_id},"+at.Pane+"}", "-F", "#{session_id}")
+	holders := strings.Fields(r.Stdout)
+	if r.Err != nil || r.ExitCode != 0 || len(holders) == 0 {
+		return at.Pane
+	}
+	session := holders[0]
+	if slices.Contains(holders, at.Session) {
+		session = at.Session
+	}
+	return session + ":." + at.Pane
+}
+
+// sameSocket says whether two paths lead to one tmux server.
+func sameSocket(a, b string) bool {
+	if a == b {
+		return true
+	}
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // outerSocket is the socket of the tmux that this runs in: the first field of
@@ -133,8 +164,15 @@ func outerSocket(env []string) string {
 	return ""
 }
 
-// tmuxProgram is the path of the tmux that the settings name.
-func (g *globals) tmuxProgram() (string, error) {
+// tmuxProgram is the running server's own program, since a tmux of another version
+// may not understand it; where that cannot be told, the tmux that the settings
+// name.
+func (g *globals) tmuxProgram(socket string) (string, error) {
+	if servers, err := process.FindServers(socket); err == nil && len(servers) == 1 {
+		if program := process.Executable(servers[0]); program != "" {
+			return program, nil
+		}
+	}
 	settings, err := g.settings()
 	if err != nil {
 		return "", err

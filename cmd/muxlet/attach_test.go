@@ -171,7 +171,7 @@ func TestTheAttachLineShowsExactlyThePane(t *testing.T) {
 	tmux("split-window", "-t", pane, "--", "sleep", "1d")
 	tmux("new-window", "-t", "s:", "--", "sh", "-c", "echo another-window; sleep 1d")
 
-	cmd := exec.Command("tmux", attachArgs(&spec.TmuxStatus{Socket: socket, Pane: pane})...)
+	cmd := exec.Command("tmux", attachArgs(socket, pane)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + dir, "LANG=C.UTF-8"}
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	require.NoError(t, err)

@@ -133,7 +133,7 @@ func (d *description) tmux() {
 	d.sub("Session", "%s", t.Session)
 	d.sub("Pane", "%s", t.Pane)
 	d.sub("Attached", "%d", t.Attached)
-	d.sub("By hand", "%s", shellWords(append([]string{"tmux"}, attachArgs(t)...)))
+	d.sub("By hand", "%s", shellWords(append([]string{"tmux"}, attachArgs(t.Socket, t.Pane)...)))
 }
 
 func (d *description) conditions() {

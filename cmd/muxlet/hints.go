@@ -81,6 +81,7 @@ var hints = map[string]hint{
 	spec.ReasonAttemptAbandoned:  withName("It is tried again by itself. See what the start left behind: muxlet logs %[1]s"),
 	spec.ReasonWaitingForBudget:  always("Wait: other sessions are starting. starts.maxInFlight in the settings sets how many may."),
 	spec.ReasonNameConflict:      adviseNameConflict,
+	spec.ReasonPaneTaken:         always("Wait: what was started in the pane goes on there, and the client comes back beside it."),
 	spec.ReasonDuplicateClient:   always("More than one client of this session runs, and none is the recorded one: end those that should not be."),
 	spec.ReasonClientIgnoresKill: always("The client does not end, even by SIGKILL: it most likely waits for a device or a network file system. Nothing is started until it is gone."),
 	spec.ReasonOrphan:            always("Wait: a client without its pane is ended first."),
@@ -117,6 +118,9 @@ func adviseInvalid(s *spec.Session) string {
 }
 
 func adviseNameConflict(s *spec.Session) string {
+	if d := s.Status.Decision; d != nil && d.Rule == "Occupied" {
+		return "See what runs in the pane that the message names; it may be a client of this session. End it when it is not wanted: the client is then started there."
+	}
 	return fmt.Sprintf("A tmux session called %[1]s that is not muxlet's is in the way and is left alone: "+
 		"rename it (rename-session) or end it, or give this session another metadata.name.", s.Name)
 }
