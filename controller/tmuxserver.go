@@ -385,9 +385,13 @@ func (c *Controller) ServerBinary(executable func(observe.Process) string) func(
 		c.mu.Lock()
 		recorded := c.server.recorded
 		c.mu.Unlock()
-		if recorded == nil {
-			return ""
+		if recorded != nil {
+			return executable(recorded.Process)
 		}
-		return executable(recorded.Process)
+		// The state is lost, or nothing was ever started.
+		if servers, err := c.Processes.FindServers(c.Socket); err == nil && len(servers) == 1 {
+			return executable(servers[0])
+		}
+		return ""
 	}
 }

@@ -104,7 +104,7 @@ func JudgeServer(a Answer, recorded *Server, recordedState Liveness, instance st
 		return unknown(spec.ReasonListingIncomplete, "the listing of tmux broke off or was malformed", a)
 	case AnswerFailed:
 		if recordedState == Running && strings.Contains(a.Message, "server exited unexpectedly") {
-			return unknown(spec.ReasonTmuxMismatch, fmt.Sprintf("tmux server %d runs, but the tmux program does not understand it", recorded.Process.PID), a)
+			return unknown(spec.ReasonTmuxFailed, fmt.Sprintf("tmux server %d runs, but the tmux program says otherwise, as one of another version does", recorded.Process.PID), a)
 		}
 		return unknown(spec.ReasonTmuxFailed, "tmux failed in a way that proves nothing", a)
 	}

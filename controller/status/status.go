@@ -255,7 +255,7 @@ func tmuxStatus(in Input) *spec.TmuxStatus {
 		return in.Previous.Tmux
 	}
 	for _, pane := range in.Seen.Panes {
-		if c := in.Plan.Record.Client; c == nil || pane.PaneID == c.Pane {
+		if c := in.Plan.Record.Client; (c == nil || pane.PaneID == c.Pane) && !pane.Taken() {
 			return &spec.TmuxStatus{Socket: in.Seen.Server.Socket, Session: pane.SessionID, Pane: pane.PaneID, Attached: pane.Attached}
 		}
 	}
@@ -273,7 +273,7 @@ func evidence(in Input) *spec.EvidenceStatus {
 	}
 	e := &spec.EvidenceStatus{ObservedAt: metav1.NewTime(in.Seen.At), Pane: observe.Absent.String(), Process: alive(in).String(), LastScreen: in.LastScreen}
 	for _, pane := range in.Seen.Panes {
-		if c := in.Plan.Record.Client; c == nil || c.Pane == pane.PaneID {
+		if c := in.Plan.Record.Client; (c == nil || c.Pane == pane.PaneID) && !pane.Taken() {
 			e.Pane = pane.State.String()
 			e.Message = fmt.Sprintf("pane %s with pid %d in tmux session %s (%s)", pane.PaneID, pane.PID, pane.SessionName, pane.SessionID)
 		}

@@ -282,6 +282,14 @@ func TestTheClientIsDescribed(t *testing.T) {
 	require.Nil(t, s.Client.StartedAt)
 }
 
+// A pane that a person has taken is none to attach to, and shows nothing of the
+// client.
+func TestAPaneThatAPersonHasTakenIsNotShownAsTheSessions(t *testing.T) {
+	s := Summarize(up(spec.ReasonPaneTaken, judged(observe.Gone), func(in *Input) { in.Seen.Panes[0].LaunchedPID = 99 }))
+	require.Nil(t, s.Tmux)
+	require.Equal(t, "Absent", s.Evidence.Pane)
+}
+
 func TestTheLastEndIsDescribed(t *testing.T) {
 	for _, r := range []struct {
 		name string

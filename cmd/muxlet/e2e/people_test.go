@@ -172,7 +172,7 @@ func TestAttachTakesOurOwnSessionOfSeveral(t *testing.T) {
 
 // X1: the tmux program is replaced under a running server by one that does not
 // understand it. The server's own program is used by the daemon, by a new daemon
-// and by attach, though its file is no more.
+// without any state and by attach, though its file is no more.
 func TestATmuxThatIsReplacedUnderItsServerLosesNoSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -194,6 +194,7 @@ func TestATmuxThatIsReplacedUnderItsServerLosesNoSession(t *testing.T) {
 	signal(t, pid(w.runsAs("s", 2)), 9)
 	w.runsAs("s", 3)
 	w.kill()
+	w.remove(w.state)
 	w.start()
 	w.runsAs("s", 3)
 	w.declare("new", "stay")
