@@ -49,7 +49,8 @@ func TestAttachedPeopleKeepTheirViewWhileTheClientIsReplaced(t *testing.T) {
 	require.NotEqual(t, people[0], people[1])
 	same := func() {
 		t.Helper()
-		assert.Equal(t, people, []string{first.View(), second.View()})
+		views := []string{first.View(), second.View()}
+		assert.Equal(t, people, views)
 		assert.Equal(t, before, theirs(e))
 		assert.Equal(t, r.pane, e.Panes("a")[0].PaneID)
 	}
@@ -98,7 +99,10 @@ func TestWhatAPersonTypesGoesToTheClientThatRuns(t *testing.T) {
 	e.Tmux("copy-mode", "-t", pane)
 	s = e.WaitFor("a", envtest.Running)
 	e.Kill(e.Process(s.Status.Client.Pid))
-	e.WaitFor("a", envtest.Incarnation(3))
+	e.Eventually("the client is replaced while the person types", func() bool {
+		person.Type("\r")
+		return envtest.Holds(e, "a", envtest.Incarnation(3))()
+	})
 	assert.Equal(t, "0", e.Tmux("display-message", "-p", "-t", pane, "#{pane_in_mode}"))
 	person.Type("third\r")
 	e.Eventually("the third client repeats it", func() bool { return strings.Count(screen(), "third\n") == 2 })

@@ -122,6 +122,7 @@ func (t *Actuator) newSession(l actuate.Launch) string {
 		// New panes take the limit from the global option: the session does not
 		// exist yet. Every creation sets it, nothing else relies on it.
 		command("set-option", "-g", "history-limit", number(l.HistoryLimit)),
+		noManualSize(),
 		command(slices.Concat(
 			[]string{"new-session", "-d", "-P", "-F", ranFormat, "-s", l.Labels.Name, "-n", l.Labels.Name},
 			[]string{"-x", number(l.Columns), "-y", number(l.Rows)},
@@ -143,6 +144,7 @@ func (t *Actuator) newSession(l actuate.Launch) string {
 func (t *Actuator) newWindow(l actuate.Launch) string {
 	pane := l.Into + ":{end}.{top-left}"
 	return sequence(
+		noManualSize(),
 		command(slices.Concat(
 			[]string{"new-window", "-d", "-a", "-P", "-F", ranFormat, "-t", l.Into + ":{end}", "-n", l.Labels.Name},
 			directory(l.Directory), []string{"--"}, t.launcher(l))...),

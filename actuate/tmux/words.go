@@ -69,6 +69,12 @@ func keepDead(pane string) string {
 	return command("set-option", "-p", "-t", pane, "remain-on-exit", "on")
 }
 
+// noManualSize takes back a global window-size manual: with it tmux 3.3a crashes at
+// the next new window, and every session with it.
+func noManualSize() string {
+	return command("if-shell", "-F", "#{==:#{window-size},manual}", command("set-option", "-g", "window-size", "latest"))
+}
+
 // realSize gives the pane's window its size while condition, a format, holds;
 // always when that is empty. With a person attached to any session at all tmux
 // makes every new window as large as their terminal. The second command gives the

@@ -211,3 +211,25 @@ func TestCaptureOfAMissingPaneIsAnErrorThatNamesIt(t *testing.T) {
 		require.ErrorContains(t, err, "not a pane id")
 	}
 }
+
+// A person's own options that would end the server are told.
+func TestOptionsThatWouldEndTheServerAreListed(t *testing.T) {
+	c := testServer(t)
+	id := newSession(t, c, "s")
+	require.Empty(t, listed(t, c).Lapsed)
+	run(t, c, "set-option", "-s", "exit-unattached", "on")
+	run(t, c, "set-option", "-s", "exit-empty", "on", ";", "list-panes", "-t", id, ";", "set-option", "-s", "exit-unattached", "off")
+	require.Equal(t, []string{"exit-empty"}, listed(t, c).Lapsed)
+}
+
+// A pane of which a person has made something else keeps its options and has
+// another pid.
+func TestAPaneThatWasTakenIsToldByItsPID(t *testing.T) {
+	c := testServer(t)
+	id := newSession(t, c, "s")
+	require.False(t, paneOf(t, listed(t, c), id).Taken(), "nothing was launched in it")
+	run(t, c, "set-option", "-p", "-F", "-t", id, observe.OptionLaunched, "#{pane_pid}")
+	require.False(t, paneOf(t, listed(t, c), id).Taken())
+	run(t, c, "respawn-pane", "-k", "-t", id, "--", "sleep", "1000")
+	require.True(t, paneOf(t, listed(t, c), id).Taken())
+}

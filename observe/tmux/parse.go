@@ -116,7 +116,8 @@ func parseServer(text, instance string) (s observe.Server, lapsed []string, err 
 		return s, nil, fmt.Errorf("the server's start time is %q", fields[1])
 	}
 	for i, option := range keepOptions {
-		if fields[3+i] != "0" {
+		// tmux 3.2 to 3.7 write flags as numbers in formats.
+		if fields[3+i] != "0" && fields[3+i] != "off" {
 			lapsed = append(lapsed, option)
 		}
 	}

@@ -69,7 +69,8 @@ func TestWhatPeopleDoInThePanesIsTheirs(t *testing.T) {
 	w.start()
 	after := w.becomes("s", "attached to", func(s *spec.Session) bool { return isRunning(s) && s.Status.Tmux.Attached == 1 })
 	assert.Equal(t, pid(before), pid(after))
-	assert.Equal(t, before.Status.Tmux, &spec.TmuxStatus{Socket: w.socket(), Session: after.Status.Tmux.Session, Pane: pane, Attached: before.Status.Tmux.Attached})
+	assert.Equal(t, pane, after.Status.Tmux.Pane)
+	assert.Equal(t, "renamed", w.person("display-message", "-p", "-t", after.Status.Tmux.Session+":", "#{session_name}"), "our own of the sessions that show it")
 	assert.Contains(t, w.does("describe", "s"), pane)
 	assert.Equal(t, views, w.views())
 
