@@ -28,7 +28,7 @@ func TestOptionsOfAPersonHarmNoSession(t *testing.T) {
 		{"-g", "destroy-unattached", "on"}, {"-g", "remain-on-exit", "off"}, {"-s", "exit-empty", "on"}, {"-s", "exit-unattached", "on"},
 		{"-s", observe.OptionServerInstance, "x"}, {"-g", observe.OptionUID, "x"}, {"-g", observe.OptionInstance, "x"},
 		{"-g", observe.OptionLaunched, "1"}, {"-g", observe.OptionSession, "x"}, {"-g", "base-index", "7"},
-		{"-g", "update-environment", "LANG"}, {"-g", "window-size", "smallest"}, {"-g", "default-command", "false"},
+		{"-g", "update-environment", "LANG"}, {"-g", "window-size", "manual"}, {"-g", "default-command", "false"},
 	} {
 		e.Tmux(append([]string{"set-option"}, words...)...)
 	}
