@@ -140,6 +140,9 @@ type deaths struct {
 	forgotten []observe.Process
 }
 
+// State is unknown: nothing is watched.
+func (d *deaths) State(observe.Process) observe.Liveness { return observe.LivenessUnknown }
+
 func (d *deaths) Forget(p observe.Process) { d.forgotten = append(d.forgotten, p) }
 
 func marked(uid, name string, pid int) observe.MarkedProcess {
@@ -149,7 +152,7 @@ func marked(uid, name string, pid int) observe.MarkedProcess {
 // A client that cannot be judged is still counted: ignorance is not death.
 func TestMarkedClientsAreDroppedOnlyWhenTheyAreProvenGone(t *testing.T) {
 	a, b, c := marked("u", "a", 1), marked("u", "a", 2), marked("u", "a", 3)
-	e := newEyes(Options{Processes: processes{
+	e := newEyes(Options{Deaths: &deaths{}, Processes: processes{
 		marked: []observe.MarkedProcess{a, b, c},
 		states: map[observe.Process]observe.Liveness{a.Process: observe.Running, b.Process: observe.LivenessUnknown, c.Process: observe.Gone},
 	}})
@@ -164,7 +167,7 @@ func TestMarkedClientsAreDroppedOnlyWhenTheyAreProvenGone(t *testing.T) {
 func TestAScanThatFailsKeepsWhatIsKnown(t *testing.T) {
 	a := marked("u", "a", 1)
 	table := processes{marked: []observe.MarkedProcess{a}, states: map[observe.Process]observe.Liveness{a.Process: observe.Running}}
-	e := newEyes(Options{Processes: table})
+	e := newEyes(Options{Deaths: &deaths{}, Processes: table})
 	require.NoError(t, e.scan("i"))
 	table.err = errors.New("no /proc")
 	e.Processes = table
@@ -174,7 +177,7 @@ func TestAScanThatFailsKeepsWhatIsKnown(t *testing.T) {
 
 func TestAClientIsNotedOnce(t *testing.T) {
 	a := marked("u", "a", 1)
-	e := newEyes(Options{Processes: processes{states: map[observe.Process]observe.Liveness{a.Process: observe.Running}}})
+	e := newEyes(Options{Deaths: &deaths{}, Processes: processes{states: map[observe.Process]observe.Liveness{a.Process: observe.Running}}})
 	e.note(a)
 	e.note(a)
 	assert.Len(t, e.marked("u"), 1)

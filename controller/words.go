@@ -41,12 +41,14 @@ func (w words) own(l *observe.Listing) words {
 			keep(s)
 		}
 	}
-	sessions := make(map[string]string, len(l.Sessions))
-	for name, id := range l.Sessions {
-		keep(&name)
-		keep(&id)
-		sessions[name] = id
+	for _, m := range []*map[string]string{&l.Sessions, &l.Owned} {
+		own := make(map[string]string, len(*m))
+		for name, id := range *m {
+			keep(&name)
+			keep(&id)
+			own[name] = id
+		}
+		*m = own
 	}
-	l.Sessions = sessions
 	return next
 }

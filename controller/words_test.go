@@ -20,7 +20,7 @@ func listed() observe.Listing {
 	return observe.Listing{
 		Server:   observe.Server{Version: f[0], Instance: f[1]},
 		Panes:    []observe.Pane{{PaneID: f[2], WindowID: f[3], SessionID: f[4], SessionName: f[5], Labels: observe.Labels{UID: f[6]}}},
-		Sessions: map[string]string{f[5]: f[4]},
+		Sessions: map[string]string{f[5]: f[4]}, Owned: map[string]string{f[6]: f[4]},
 	}
 }
 

@@ -58,6 +58,7 @@ type Actuator struct {
 // New returns an Actuator.
 func New(c Config) *Actuator {
 	t := &Actuator{Config: c}
+	t.starts.patience = companyPatience
 	t.starts.run = func(ctx context.Context, line []string) tmux.Result { return t.Conn.Run(ctx, nil, line...) }
 	return t
 }

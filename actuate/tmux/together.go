@@ -6,9 +6,11 @@ package tmux
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/muxlet/muxlet/observe/tmux"
 )
@@ -20,6 +22,9 @@ const tokenBegin = "muxlet-begin"
 // refuses a command line of 16 KB and more ("command too long").
 const maxTogether = 12 << 10
 
+// companyPatience is how long a line waits for the call before it.
+const companyPatience = 200 * time.Millisecond
+
 // together carries out lines of commands that come at the same time in one call
 // of tmux. Nobody waits for company: a line that finds no call under way is
 // carried out at once, and those that come meanwhile share the next one. An error
@@ -27,6 +32,9 @@ const maxTogether = 12 << 10
 // group of its own); each still has a guard of its own.
 type together struct {
 	run func(ctx context.Context, line []string) tmux.Result
+	// patience is how long a line waits for the call before it. One that takes longer
+	// may be stuck, and no session waits for another one's.
+	patience time.Duration
 
 	mu      sync.Mutex
 	busy    bool
@@ -40,7 +48,7 @@ type member struct {
 }
 
 // do carries out line, with others or alone. When ctx ends it is not known what
-// became of it. It waits for one call under way at most, besides its own.
+// became of it.
 func (t *together) do(ctx context.Context, line []string) tmux.Result {
 	m := &member{line: line, done: make(chan tmux.Result, 1)}
 	t.mu.Lock()
@@ -51,6 +59,17 @@ func (t *together) do(ctx context.Context, line []string) tmux.Result {
 		go t.work(context.WithoutCancel(ctx))
 	}
 	t.mu.Unlock()
+	patience := time.NewTimer(t.patience)
+	defer patience.Stop()
+	select {
+	case r := <-m.done:
+		return r
+	case <-ctx.Done():
+	case <-patience.C:
+		if t.withdraw(m) {
+			return t.run(ctx, line)
+		}
+	}
 	select {
 	case r := <-m.done:
 		return r
@@ -64,6 +83,17 @@ func (t *together) work(ctx context.Context) {
 	for members := t.next(); len(members) > 0; members = t.next() {
 		t.call(ctx, members)
 	}
+}
+
+// withdraw takes back a line that no call has taken yet.
+func (t *together) withdraw(m *member) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.waiting, m)
+	if i >= 0 {
+		t.waiting = slices.Delete(t.waiting, i, i+1)
+	}
+	return i >= 0
 }
 
 // next takes as many of those who wait as fit into one call; the work is over
@@ -81,8 +111,8 @@ func (t *together) next() []*member {
 		}
 		n++
 	}
-	members := t.waiting[:n:n]
-	t.waiting = t.waiting[n:]
+	members := slices.Clone(t.waiting[:n])
+	t.waiting = slices.Delete(t.waiting, 0, n)
 	t.busy = n > 0
 	return members
 }

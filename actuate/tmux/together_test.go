@@ -24,6 +24,7 @@ import (
 // those calls.
 func (h *host) crowd(actions ...actuate.Action) (outcomes []actuate.Outcome, calls int) {
 	run, began, go_ := h.starts.run, make(chan struct{}), make(chan struct{})
+	h.starts.patience = time.Minute
 	h.starts.run = func(ctx context.Context, line []string) tmux.Result {
 		if line[0] == "first" {
 			close(began)
@@ -123,10 +124,28 @@ func TestNothingIsRepeatedAfterACallThatDidNotEnd(t *testing.T) {
 	assert.Equal(t, 1, calls)
 }
 
+// F4: a call that is stuck keeps nobody but those who share it.
+func TestALineDoesNotWaitForACallThatIsStuck(t *testing.T) {
+	hold, stuck := make(chan struct{}), make(chan struct{})
+	both := &together{patience: time.Millisecond, run: func(_ context.Context, line []string) tmux.Result {
+		if line[0] == "stuck" {
+			close(stuck)
+			<-hold
+		}
+		return tmux.Result{Stdout: line[0]}
+	}}
+	var first sync.WaitGroup
+	first.Go(func() { assert.Equal(t, "stuck", both.do(t.Context(), []string{"stuck"}).Stdout) })
+	<-stuck
+	assert.Equal(t, "other", both.do(t.Context(), []string{"other"}).Stdout)
+	close(hold)
+	first.Wait()
+}
+
 func TestWhoeverIsNotToWaitAnyMoreKnowsNothing(t *testing.T) {
 	hold := make(chan struct{})
 	defer close(hold)
-	both := &together{run: func(context.Context, []string) tmux.Result { <-hold; return tmux.Result{} }}
+	both := &together{patience: time.Minute, run: func(context.Context, []string) tmux.Result { <-hold; return tmux.Result{} }}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := both.do(ctx, []string{"x"})
