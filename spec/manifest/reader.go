@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -25,17 +26,32 @@ type Reader struct {
 	// the real clock.
 	Clock clock.PassiveClock
 
-	decoded map[string]decoded
-	kept    map[string]decoded
+	memories
+	// next is what the reading in progress leaves to the one after it.
+	next memories
 	// open and list are the system's, except where a test needs one that fails.
 	open func(path string) (*os.File, error)
 	list func(path string) ([]fs.DirEntry, error)
 }
 
+// memories are what one reading leaves to the next, by path.
+type memories struct {
+	// decoded are files whose stamp tells whether they have changed.
+	decoded map[string]decoded
+	// recent are those whose stamp does not tell yet, or that are gone.
+	recent map[string]version
+	// waiting are those that were not taken yet.
+	waiting map[string]wait
+}
+
+func newMemories() memories {
+	return memories{decoded: map[string]decoded{}, recent: map[string]version{}, waiting: map[string]wait{}}
+}
+
 // decoded is a file as it was read last.
 type decoded struct {
 	stamp
-	documents spec.Documents
+	version
 }
 
 // Read reads the roots once, without remembering anything.
@@ -54,12 +70,13 @@ func (r *Reader) Read(roots []string) Reading {
 	for _, root := range roots {
 		w.readRoot(root)
 	}
-	r.decoded, r.kept = r.kept, nil
+	r.keepAbsent()
+	r.memories, r.next = r.next, memories{}
 	return w.reading
 }
 
 func (r *Reader) prepare() {
-	r.kept = map[string]decoded{}
+	r.next = newMemories()
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
 	}
@@ -87,50 +104,74 @@ func (e errTooLarge) Error() string {
 	return fmt.Sprintf("the file has %d bytes; at most %d are read: split it", int64(e), spec.MaxFileBytes)
 }
 
-// load decodes a file, unless its stamp says that nothing changed. The error
-// matches fs.ErrNotExist for a file that vanished and errNoManifest for what is
-// no file.
-func (r *Reader) load(path string, seen stat) (spec.Documents, error) {
+// load decodes a file, unless nothing in it has changed. The error matches
+// fs.ErrNotExist for a file that vanished, errNoManifest for what is no file and
+// errUnfinished for one that has to be looked at again soon.
+func (r *Reader) load(path string, seen stat) (docs spec.Documents, waits bool, err error) {
 	if known, found := r.decoded[path]; found && known.stamp == seen.stamp {
-		r.kept[path] = known
-		return known.documents, nil
+		r.next.decoded[path] = known
+		return known.documents, false, nil
 	}
 	if seen.size > spec.MaxFileBytes {
-		return spec.Documents{}, errTooLarge(seen.size)
+		return spec.Documents{}, false, errTooLarge(seen.size)
 	}
-	data, before, err := r.slurp(path)
+	c, err := r.slurp(path)
 	if err != nil {
-		return spec.Documents{}, err
+		return spec.Documents{}, false, err
 	}
-	docs := spec.DecodeFile(path, data)
+	last := r.last(path)
+	if r.unfinished(path, c, last) {
+		if last == nil {
+			return spec.Documents{}, true, errUnfinished
+		}
+		last.gone = time.Time{}
+		r.next.recent[path] = *last
+		return last.documents, true, nil
+	}
+	v := newVersion(path, c.fileID, c.data, last)
 	after, err := statPath(path)
-	if err == nil && after.stamp == before.stamp && before.settled(r.Clock.Now()) {
-		r.kept[path] = decoded{stamp: before.stamp, documents: docs}
+	if err == nil && after.stamp == c.stamp && c.settled(r.Clock.Now()) {
+		r.next.decoded[path] = decoded{stamp: c.stamp, version: v}
+	} else {
+		r.next.recent[path] = v
 	}
-	return docs, nil
+	return v.documents, false, nil
 }
 
-// slurp reads a regular file of at most spec.MaxFileBytes. The stat is from
-// before the first byte was read.
-func (r *Reader) slurp(path string) ([]byte, stat, error) {
+// content is what a file held at one moment.
+type content struct {
+	// stat from before the first byte was read.
+	stat
+	data []byte
+	// writing says that it was open for writing, or changed meanwhile.
+	writing bool
+}
+
+// slurp reads a regular file of at most spec.MaxFileBytes.
+func (r *Reader) slurp(path string) (content, error) {
 	f, err := r.open(path)
 	if err != nil {
-		return nil, stat{}, err
+		return content{}, err
 	}
 	defer func() { _ = f.Close() }()
 	before, err := statFile(f)
 	switch {
 	case err != nil:
-		return nil, stat{}, err
+		return content{}, err
 	case !before.isRegular():
-		return nil, stat{}, errNoManifest
+		return content{}, errNoManifest
 	}
+	writing := hasWriter(f)
 	data, err := io.ReadAll(io.LimitReader(f, spec.MaxFileBytes+1))
 	switch {
 	case err != nil:
-		return nil, stat{}, err
+		return content{}, err
 	case len(data) > spec.MaxFileBytes:
-		return nil, stat{}, errTooLarge(max(before.size, int64(len(data))))
+		return content{}, errTooLarge(max(before.size, int64(len(data))))
 	}
-	return data, before, nil
+	after, err := statFile(f)
+	if err != nil {
+		return content{}, err
+	}
+	return content{stat: before, data: data, writing: writing || hasWriter(f) || after.stamp != before.stamp}, nil
 }

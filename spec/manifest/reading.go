@@ -34,6 +34,11 @@ type Reading struct {
 	// Unread are the files and directories below readable roots that are there
 	// and could not be read.
 	Unread []Unread
+	// Special are FIFOs, sockets and devices that have the name of a manifest.
+	Special []Unread
+	// Unfinished says that a file is being written: another reading soon may give
+	// another answer, and no notice may come when the writing ends.
+	Unfinished bool
 	// Watches are the directories in which a change can change the next reading.
 	Watches []Watch
 }
@@ -64,6 +69,9 @@ type File struct {
 type Unread struct {
 	Path    string
 	Problem spec.Problem
+	// Passing is set for a file that is being written for the first time: it will
+	// be read as soon as that is over.
+	Passing bool
 }
 
 // Watch is a directory to be watched.

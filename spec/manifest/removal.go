@@ -62,6 +62,9 @@ func (c *resolution) removals(missing []string) {
 }
 
 func (c *resolution) weigh(d *Desired, m *memory, suspicion, crowd string) {
+	if c.passing(m.file) {
+		m.since = c.now
+	}
 	unread, problems := c.unread(d.Name, m.file)
 	m.damaged = len(problems) > 0
 	switch {
@@ -127,7 +130,12 @@ func (c *resolution) unread(name, file string) (why string, problems []spec.Prob
 		}
 	}
 	for _, u := range c.reading.Unread {
-		if file == "" || below(file, u.Path) {
+		if !u.Passing && (file == "" || below(file, u.Path)) {
+			return u.Problem.Error(), nil
+		}
+	}
+	for _, u := range c.reading.Special {
+		if file == u.Path {
 			return u.Problem.Error(), nil
 		}
 	}
@@ -136,6 +144,14 @@ func (c *resolution) unread(name, file string) (why string, problems []spec.Prob
 		return fmt.Sprintf("its file %s is below no manifest directory that is in use", file), nil
 	}
 	return "", nil
+}
+
+// passing tells whether the file is being written for the first time: the settle
+// time begins when that is over.
+func (c *resolution) passing(file string) bool {
+	return slices.ContainsFunc(c.reading.Unread, func(u Unread) bool {
+		return u.Passing && (file == "" || file == u.Path)
+	})
 }
 
 // crowd tells whether too many sessions are missing at once. Those whose removal
@@ -151,7 +167,7 @@ func (c *resolution) crowd(missing []string) string {
 	for _, name := range missing {
 		m := c.next.sessions[name]
 		why, problems := c.unread(name, m.file)
-		if m.verdict == undecided && why == "" && len(problems) == 0 {
+		if m.verdict == undecided && why == "" && len(problems) == 0 && !c.passing(m.file) {
 			gone++
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -175,7 +177,10 @@ func (c *resolution) accept(d *Desired, m *memory, p place) {
 	m.file = p.file
 	d.File, d.Line = p.file, p.doc.Line
 	if p.doc.Session != nil {
-		m.good = p.doc.Session
+		// A file that was written anew without a change gives the same session.
+		if !equality.Semantic.DeepEqual(m.good, p.doc.Session) {
+			m.good = p.doc.Session
+		}
 		d.Session, d.Reason = m.good, spec.ReasonAccepted
 		return
 	}
@@ -183,30 +188,43 @@ func (c *resolution) accept(d *Desired, m *memory, p place) {
 	d.Message = invalidMessage(p.doc.Problems, m.good)
 }
 
-// duplicate names all places of a name.
+// mostPlaces is how many places of one name are listed: a file may repeat one
+// thousands of times.
+const mostPlaces = 5
+
+// duplicate names the places of a name.
 func (d *Desired) duplicate(places []place, chosen place, found bool) {
-	others := func(p place) (list []string) {
-		for _, other := range places {
-			if other.doc.Position != p.doc.Position {
-				list = append(list, other.String())
-			}
-		}
-		return list
-	}
-	for _, p := range places {
+	for _, p := range places[:min(mostPlaces, len(places))] {
 		d.Problems = append(d.Problems, spec.Problem{
 			Position: p.doc.Position, Path: "metadata.name",
-			Message: fmt.Sprintf("session %q is declared by %s too; keep one of them", d.Name, joined(others(p))),
+			Message: fmt.Sprintf("session %q is declared by %s too; keep one of them", d.Name, others(places, p)),
 		})
 	}
-	text := fmt.Sprintf("declared in %s: nothing is started until only one is left", joined(others(place{})))
+	text := fmt.Sprintf("declared in %s: nothing is started until only one is left", others(places, place{}))
 	if found {
-		text = fmt.Sprintf("declared in %s and passed over in %s; keep one of them", chosen, joined(others(chosen)))
+		text = fmt.Sprintf("declared in %s and passed over in %s; keep one of them", chosen, others(places, chosen))
 	}
 	if d.Message != "" {
 		text = d.Message + "; also " + text
 	}
 	d.Message = text
+}
+
+// others lists the places but one.
+func others(places []place, p place) string {
+	var list []string
+	left := len(places)
+	for _, other := range places {
+		if other.doc.Position == p.doc.Position {
+			left--
+		} else if len(list) < mostPlaces {
+			list = append(list, other.String())
+		}
+	}
+	if left -= len(list); left > 0 {
+		list = append(list, fmt.Sprintf("%d more places", left))
+	}
+	return joined(list)
 }
 
 // forget drops what nobody knows any more.
@@ -220,6 +238,9 @@ func (c *resolution) forget() {
 	}
 }
 
+// mostProblems is how many problems of one file are listed.
+const mostProblems = 20
+
 func (c *resolution) collectProblems() {
 	add := func(list ...spec.Problem) { c.set.Problems = append(c.set.Problems, list...) }
 	for _, root := range c.reading.Roots {
@@ -231,22 +252,42 @@ func (c *resolution) collectProblems() {
 			add(problemAt(root.Path, "the manifest directory cannot be read: %s", root.Message))
 		}
 	}
-	for _, u := range c.reading.Unread {
-		add(u.Problem)
+	for _, u := range slices.Concat(c.reading.Unread, c.reading.Special) {
+		if !u.Passing {
+			add(u.Problem)
+		}
 	}
 	for _, f := range c.reading.Files {
-		add(f.Problems...)
-		for _, doc := range f.Items {
-			add(doc.Problems...)
-		}
+		add(problemsOf(f)...)
+	}
+	c.addDuplicates()
+}
+
+// problemsOf a file; what is too much to list is counted.
+func problemsOf(f File) []spec.Problem {
+	list := slices.Clone(f.Problems)
+	for _, doc := range f.Items {
+		list = append(list, doc.Problems...)
+	}
+	if more := len(list) - mostProblems; more > 1 {
+		list = append(list[:mostProblems], problemAt(f.Path, "%d more problems in this file", more))
+	}
+	return list
+}
+
+func (c *resolution) addDuplicates() {
+	told := make(map[spec.Problem]bool, len(c.set.Problems))
+	for _, p := range c.set.Problems {
+		told[p] = true
 	}
 	for _, name := range c.index.names() {
 		if len(c.index.places[name]) < 2 {
 			continue
 		}
 		for _, p := range c.set.Sessions[name].Problems {
-			if p.Path == "metadata.name" && !slices.Contains(c.set.Problems, p) {
-				add(p)
+			if p.Path == "metadata.name" && !told[p] {
+				told[p] = true
+				c.set.Problems = append(c.set.Problems, p)
 			}
 		}
 	}

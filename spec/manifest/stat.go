@@ -32,6 +32,17 @@ type stat struct {
 func (s stat) isDir() bool     { return s.mode&unix.S_IFMT == unix.S_IFDIR }
 func (s stat) isRegular() bool { return s.mode&unix.S_IFMT == unix.S_IFREG }
 
+// kind names what is neither a directory nor a regular file.
+func (s stat) kind() string {
+	switch s.mode & unix.S_IFMT {
+	case unix.S_IFIFO:
+		return "a FIFO"
+	case unix.S_IFSOCK:
+		return "a socket"
+	}
+	return "a device"
+}
+
 // settled tells whether a change after now must show in the stamp. File systems
 // stamp with a coarse clock: a file written twice within one tick looks written
 // once.

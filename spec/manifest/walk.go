@@ -20,6 +20,8 @@ type walk struct {
 	files map[fileID]int
 	// watches are indices into reading.Watches.
 	watches map[fileID]int
+	// documents of all files that were taken.
+	documents int
 }
 
 // tree is the walk below one root. Symlinks come last, so that a file is known
@@ -30,6 +32,8 @@ type tree struct {
 	dirs  map[fileID]struct{}
 	seen  map[fileID]struct{}
 	links []string
+	// beyond counts the files that the limits leave out.
+	beyond int
 }
 
 func (w *walk) readRoot(path string) {
@@ -48,6 +52,7 @@ func (w *walk) readRoot(path string) {
 	default:
 		root.Access, root.Message = Unreadable, "it is neither a directory nor a regular file"
 	}
+	t.tellBeyond()
 	if root.Access != Readable {
 		root.Device = 0
 		w.watchName(existingAncestor(root.Path))
@@ -109,7 +114,7 @@ func (t *tree) entry(path string, entry fs.DirEntry) {
 	switch {
 	case entry.Type()&fs.ModeSymlink != 0:
 		t.links = append(t.links, path)
-	case entry.IsDir(), entry.Type().IsRegular() && isManifest(entry.Name()):
+	case entry.IsDir(), isManifest(entry.Name()):
 		t.node(path)
 	}
 }
@@ -120,7 +125,7 @@ func (t *tree) node(path string) {
 	switch {
 	case err == nil && st.isDir():
 		err = t.directory(path, st.fileID)
-	case err == nil && st.isRegular() && isManifest(filepath.Base(path)):
+	case err == nil && isManifest(filepath.Base(path)):
 		t.addFile(path, st)
 	}
 	if err != nil && !vanished(err) {
@@ -150,10 +155,20 @@ func (t *tree) addFile(path string, st stat) {
 		t.root.Documents += count
 		return
 	}
-	docs, err := t.reader.load(path, st)
+	if !st.isRegular() {
+		t.special(path, st)
+		return
+	}
+	if len(t.reading.Files) >= mostFiles || t.documents >= mostDocuments {
+		t.beyond++
+		return
+	}
+	docs, waits, err := t.reader.load(path, st)
+	t.reading.Unfinished = t.reading.Unfinished || waits
 	switch {
 	case err == nil:
 		t.files[st.fileID] = documents(docs)
+		t.documents += documents(docs)
 		t.root.Documents += documents(docs)
 		t.reading.Files = append(t.reading.Files, File{Path: path, Documents: docs})
 	case !vanished(err) && !errors.Is(err, errNoManifest):
@@ -162,14 +177,40 @@ func (t *tree) addFile(path string, st stat) {
 	}
 }
 
+// The most that is read: a directory that holds more than a person can mean, such
+// as a checkout of something else, must not take the memory of the daemon.
+const (
+	mostFiles     = 10_000
+	mostDocuments = 10_000
+)
+
+// tellBeyond says in one sentence what the limits have left out.
+func (t *tree) tellBeyond() {
+	if t.beyond == 0 {
+		return
+	}
+	t.root.Documents++
+	t.reading.Unread = append(t.reading.Unread, Unread{Path: t.root.Path, Problem: problemAt(t.root.Path,
+		"%d files are not read: at most %d files and %d documents are read in all: keep only what muxlet is to run there",
+		t.beyond, mostFiles, mostDocuments)})
+}
+
+// special notes a FIFO, a socket or a device with the name of a manifest. To
+// open one could hang, or do something to what is behind it.
+func (t *tree) special(path string, st stat) {
+	t.reading.Special = append(t.reading.Special, Unread{Path: path, Problem: problemAt(path,
+		"is not read: it is %s and no regular file; remove it, or give it another name", st.kind())})
+}
+
 func (t *tree) unread(path string, err error) {
 	t.root.Documents++
 	p := problemAt(path, "cannot be read: %s", cause(err))
 	if errors.As(err, new(errTooLarge)) {
 		p.Message = err.Error()
 	}
+	passing := errors.Is(err, errUnfinished)
 	if !slices.ContainsFunc(t.reading.Unread, func(u Unread) bool { return u.Path == path }) {
-		t.reading.Unread = append(t.reading.Unread, Unread{Path: path, Problem: p})
+		t.reading.Unread = append(t.reading.Unread, Unread{Path: path, Problem: p, Passing: passing})
 	}
 }
 
