@@ -61,6 +61,10 @@ func (c *Controller) loadRecords() error {
 	return nil
 }
 
+// unfinishedRetry is when a manifest that is being written is looked at again: no
+// notice comes when its writer closes it.
+const unfinishedRetry = 100 * time.Millisecond
+
 // watchManifests reads the manifests at hints, at the end of settle times and at
 // each resync, until ctx ends.
 func (c *Controller) watchManifests(ctx context.Context) {
@@ -105,10 +109,14 @@ func (c *Controller) refresh(change func(manifest.State) manifest.State) time.Ti
 		// Whether an edit may replace the client depends on who is attached now.
 		c.enqueue(name, began)
 	}
+	if soon := now.Add(unfinishedRetry); reading.Unfinished && (set.NextCheck.IsZero() || soon.Before(set.NextCheck)) {
+		return soon
+	}
 	return set.NextCheck
 }
 
-// known is what the records say of each session.
+// known is what the records say of each session. The last good document is copied
+// only where the readings so far have not shown one. c.desiredMu is held.
 func (c *Controller) known() []manifest.Known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +130,7 @@ func (c *Controller) known() []manifest.Known {
 		if !r.RemovedAt.IsZero() {
 			k.Removal = manifest.RemovalDecided
 		}
-		if r.Spec != nil {
+		if r.Spec != nil && !c.manifestState.Remembers(name) {
 			k.LastGood = sessionObject(r)
 		}
 		known = append(known, k)
@@ -186,8 +194,12 @@ func (c *Controller) tellDesired(s *session, old, d manifest.Desired) {
 
 // tellProblems logs each problem of the files once.
 func (c *Controller) tellProblems(before, now []spec.Problem) {
+	told := make(map[spec.Problem]bool, len(before))
+	for _, p := range before {
+		told[p] = true
+	}
 	for _, p := range now {
-		if !slices.Contains(before, p) {
+		if !told[p] {
 			c.Log.Info("Found a problem in a manifest", "problem", p.Error())
 		}
 	}

@@ -5,12 +5,18 @@ package controller
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/status"
 	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/durable"
 	"github.com/muxlet/muxlet/spec/manifest"
@@ -104,4 +110,59 @@ func TestProblemsAreToldInOneSentence(t *testing.T) {
 	assert.Contains(t, problems(d), "; b.yaml:3:4")
 	d.Message = "said already"
 	assert.Equal(t, "said already", problems(d))
+}
+
+// looks are the keys that wait for a look, and drop them.
+func looks(c *Controller) []string {
+	var keys []string
+	for c.queue.Len() > 0 {
+		key, _ := c.queue.Get()
+		c.queue.Done(key)
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// A change of one file costs passes of its sessions alone, and a rewrite without
+// a change none, however many there are.
+func TestAnEditAsksForALookAtItsOwnSessionsAlone(t *testing.T) {
+	dir := t.TempDir()
+	doc := func(name, command string) string {
+		return "apiVersion: muxlet.dev/v1alpha1\nkind: Session\nmetadata: {name: " + name + "}\n" +
+			"spec:\n  client: {command: [" + command + "]}\n  workspace: {directory: /tmp}\n"
+	}
+	write := func(file, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600)) }
+	all := func() {
+		for i := range 50 {
+			write(fmt.Sprintf("s%d.yaml", i), doc(fmt.Sprintf("s%d", i), "sleep"))
+		}
+		write("several.yaml", doc("one", "sleep")+"---\n"+doc("two", "sleep")+"---\n"+doc("three", "sleep"))
+	}
+	all()
+	recorder, err := status.OpenRecorder(t.TempDir(), 10)
+	require.NoError(t, err)
+	c := bare(t, Options{Manifests: []string{dir}, Recorder: recorder})
+	c.watcher = manifest.NewWatcher(c.Log)
+	t.Cleanup(func() { assert.NoError(t, c.watcher.Close()) })
+	c.refresh(nil)
+	assert.Len(t, looks(c), 53)
+
+	c.refresh(nil)
+	assert.Empty(t, looks(c), "nothing has changed")
+	all()
+	c.refresh(nil)
+	assert.Empty(t, looks(c), "all files were written anew, as they were")
+	write("s7.yaml", doc("s7", "cat"))
+	c.refresh(nil)
+	assert.Equal(t, []string{"s7"}, looks(c))
+	write("several.yaml", doc("one", "sleep")+"---\n"+doc("two", "cat")+"---\n"+doc("three", "sleep"))
+	c.refresh(nil)
+	assert.Equal(t, []string{"two"}, looks(c), "the other documents of the file are as they were")
+	write("new.yaml", doc("new", "sleep"))
+	c.refresh(nil)
+	assert.Equal(t, []string{"new"}, looks(c))
+	write("s8.yaml", doc("s8", "sleep")+"  nonsense: true\n")
+	c.refresh(nil)
+	assert.Equal(t, []string{"s8"}, looks(c))
 }

@@ -92,6 +92,10 @@ func Deleted(s State, name string) State {
 	return next
 }
 
+// Remembers tells whether a valid document of the session was seen, so that
+// Known.LastGood is of no use.
+func (s State) Remembers(name string) bool { return s.sessions[name].good != nil }
+
 func (s State) clone() State {
 	next := State{roots: maps.Clone(s.roots), sessions: maps.Clone(s.sessions)}
 	if next.roots == nil {
