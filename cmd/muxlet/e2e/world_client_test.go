@@ -58,20 +58,23 @@ type start struct {
 	words       string
 }
 
-// startsOf lists the starts of a session's fake clients.
-func (w *World) startsOf(session string) []start {
-	var out []start
+// allStarts lists the starts of all fake clients by session.
+func (w *World) allStarts() map[string][]start {
+	out := map[string][]start{}
 	for line := range strings.Lines(w.startLines()) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if fields[0] != session || len(fields) != 4 || !strings.HasSuffix(line, "\n") {
+		if len(fields) != 4 || !strings.HasSuffix(line, "\n") {
 			continue
 		}
-		s := start{session: session, directory: fields[2], words: fields[3]}
+		s := start{session: fields[0], directory: fields[2], words: fields[3]}
 		s.incarnation, s.pid = partsOf(fields[1])
-		out = append(out, s)
+		out[s.session] = append(out[s.session], s)
 	}
 	return out
 }
+
+// startsOf lists the starts of a session's fake clients.
+func (w *World) startsOf(session string) []start { return w.allStarts()[session] }
 
 // countOf the starts of a session's fake clients.
 func (w *World) countOf(session string) int { return len(w.startsOf(session)) }
