@@ -33,16 +33,17 @@ func problemTexts(list []spec.Problem) string {
 func TestFilesBeyondTheLimitAreOneProblem(t *testing.T) {
 	dir := t.TempDir()
 	kept := write(t, filepath.Join(dir, "a.yaml"), yamlOf("a", "1"))
-	for i := range mostFiles + 5 {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("m%d.yaml", i)), nil, 0o600))
+	for i := range 14 {
+		write(t, filepath.Join(dir, fmt.Sprintf("m%d.yaml", i)), "")
 	}
 	beyond := write(t, filepath.Join(dir, "z.yaml"), yamlOf("z", "1"))
-	r := Read([]string{dir})
-	assert.Len(t, r.Files, mostFiles)
+	reader := &Reader{mostFiles: 10, mostDocuments: 10}
+	r := reader.Read([]string{dir})
+	assert.Len(t, r.Files, 10)
 	known := []Known{{Name: "a", File: kept, LastGood: goodOf(t, "a", "1")}, {Name: "z", File: beyond, LastGood: goodOf(t, "z", "1")}}
 	set, _ := Resolve(State{}, r, known, time.Now(), generous)
 	require.Len(t, set.Problems, 1)
-	assert.Equal(t, fmt.Sprintf("%s: 7 files are not read: at most 10000 files and 10000 documents are read in all: keep only what muxlet is to run there", dir), set.Problems[0].Error())
+	assert.Equal(t, dir+": 6 files are not read: at most 10 files and 10 documents are read in all: keep only what muxlet is to run there", set.Problems[0].Error())
 	assert.Equal(t, Present, set.Sessions["a"].Presence)
 	assert.Equal(t, Held, set.Sessions["z"].Presence)
 }
@@ -51,13 +52,14 @@ func TestDocumentsBeyondTheLimitAreOneProblem(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.yaml"), yamlOf("a", "1"))
 	for _, name := range []string{"b", "c"} {
-		write(t, filepath.Join(dir, name+".yaml"), strings.Repeat("--- x\n", mostDocuments-100))
+		write(t, filepath.Join(dir, name+".yaml"), strings.Repeat("--- x\n", 90))
 	}
 	write(t, filepath.Join(dir, "d.yaml"), yamlOf("d", "1"))
-	set, _ := Resolve(State{}, Read([]string{dir}), nil, time.Now(), generous)
+	reader := &Reader{mostFiles: 10, mostDocuments: 100}
+	set, _ := Resolve(State{}, reader.Read([]string{dir}), nil, time.Now(), generous)
 	text := problemTexts(set.Problems)
-	assert.Contains(t, text, "1 files are not read")
-	assert.Contains(t, text, "b.yaml: 9880 more problems in this file")
+	assert.Contains(t, text, dir+": 1 file is not read: at most 10 files and 100 documents are read in all")
+	assert.Contains(t, text, "b.yaml: 70 more problems in this file")
 	assert.Less(t, len(set.Problems), 50)
 	assert.Equal(t, Present, set.Sessions["a"].Presence)
 }

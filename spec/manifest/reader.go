@@ -29,6 +29,8 @@ type Reader struct {
 	memories
 	// next is what the reading in progress leaves to the one after it.
 	next memories
+	// mostFiles and mostDocuments are what is read in all; a test may need less.
+	mostFiles, mostDocuments int
 	// open and list are the system's, except where a test needs one that fails.
 	open func(path string) (*os.File, error)
 	list func(path string) ([]fs.DirEntry, error)
@@ -79,6 +81,9 @@ func (r *Reader) prepare() {
 	r.next = newMemories()
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
+	}
+	if r.mostFiles == 0 {
+		r.mostFiles, r.mostDocuments = mostFiles, mostDocuments
 	}
 	if r.open == nil {
 		r.open = openManifest

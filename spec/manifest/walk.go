@@ -5,6 +5,7 @@ package manifest
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -159,7 +160,7 @@ func (t *tree) addFile(path string, st stat) {
 		t.special(path, st)
 		return
 	}
-	if len(t.reading.Files) >= mostFiles || t.documents >= mostDocuments {
+	if len(t.reading.Files) >= t.reader.mostFiles || t.documents >= t.reader.mostDocuments {
 		t.beyond++
 		return
 	}
@@ -189,10 +190,14 @@ func (t *tree) tellBeyond() {
 	if t.beyond == 0 {
 		return
 	}
+	left := "1 file is"
+	if t.beyond > 1 {
+		left = fmt.Sprintf("%d files are", t.beyond)
+	}
 	t.root.Documents++
 	t.reading.Unread = append(t.reading.Unread, Unread{Path: t.root.Path, Problem: problemAt(t.root.Path,
-		"%d files are not read: at most %d files and %d documents are read in all: keep only what muxlet is to run there",
-		t.beyond, mostFiles, mostDocuments)})
+		"%s not read: at most %d files and %d documents are read in all: keep only what muxlet is to run there",
+		left, t.reader.mostFiles, t.reader.mostDocuments)})
 }
 
 // special notes a FIFO, a socket or a device with the name of a manifest. To

@@ -185,7 +185,7 @@ func TestMoreFilesThanAreReadAreOneSentence(t *testing.T) {
 	before := w.runs("good")
 	told := w.problems(w.manifests + ":")
 	require.Len(t, told, 1)
-	assert.Contains(t, told[0], "1 files are not read: at most 10000 files and 10000 documents are read in all")
+	assert.Contains(t, told[0], "1 file is not read: at most 10000 files and 10000 documents are read in all")
 	w.holds("it goes on", time.Second, func() bool { s := w.get("good"); return s != nil && pid(s) == pid(before) })
 	require.NoError(t, os.RemoveAll(many))
 	w.waitFor("all is well", func() bool { return len(w.problems("")) == 0 })
