@@ -107,7 +107,7 @@ func (c *check) reading(r manifest.Reading, explicit bool) {
 			c.problems = append(c.problems, fmt.Sprintf("%s: cannot be read: %s", root.Path, root.Message))
 		}
 	}
-	for _, unread := range r.Unread {
+	for _, unread := range slices.Concat(r.Unread, r.Special) {
 		c.problems = append(c.problems, unread.Problem.Error())
 	}
 	for _, file := range r.Files {

@@ -37,13 +37,13 @@ func TestFilesBeyondTheLimitAreOneProblem(t *testing.T) {
 		write(t, filepath.Join(dir, fmt.Sprintf("m%d.yaml", i)), "")
 	}
 	beyond := write(t, filepath.Join(dir, "z.yaml"), yamlOf("z", "1"))
-	reader := &Reader{mostFiles: 10, mostDocuments: 10}
+	reader := &Reader{mostFiles: 10, mostDocuments: 10, mostDirectories: 10}
 	r := reader.Read([]string{dir})
 	assert.Len(t, r.Files, 10)
 	known := []Known{{Name: "a", File: kept, LastGood: goodOf(t, "a", "1")}, {Name: "z", File: beyond, LastGood: goodOf(t, "z", "1")}}
 	set, _ := Resolve(State{}, r, known, time.Now(), generous)
 	require.Len(t, set.Problems, 1)
-	assert.Equal(t, dir+": 6 files are not read: at most 10 files and 10 documents are read in all: keep only what muxlet is to run there", set.Problems[0].Error())
+	assert.Equal(t, dir+": 6 files are not read: at most 10 files, 10 documents and 10 directories are read in all: keep only what muxlet is to run there", set.Problems[0].Error())
 	assert.Equal(t, Present, set.Sessions["a"].Presence)
 	assert.Equal(t, Held, set.Sessions["z"].Presence)
 }
@@ -55,13 +55,31 @@ func TestDocumentsBeyondTheLimitAreOneProblem(t *testing.T) {
 		write(t, filepath.Join(dir, name+".yaml"), strings.Repeat("--- x\n", 90))
 	}
 	write(t, filepath.Join(dir, "d.yaml"), yamlOf("d", "1"))
-	reader := &Reader{mostFiles: 10, mostDocuments: 100}
+	reader := &Reader{mostFiles: 10, mostDocuments: 100, mostDirectories: 10}
 	set, _ := Resolve(State{}, reader.Read([]string{dir}), nil, time.Now(), generous)
 	text := problemTexts(set.Problems)
-	assert.Contains(t, text, dir+": 1 file is not read: at most 10 files and 100 documents are read in all")
+	assert.Contains(t, text, dir+": 1 file is not read: at most 10 files, 100 documents and 10 directories are read in all")
 	assert.Contains(t, text, "b.yaml: 70 more problems in this file")
 	assert.Less(t, len(set.Problems), 50)
 	assert.Equal(t, Present, set.Sessions["a"].Presence)
+}
+
+// A home directory that was given by mistake takes no more notices than that.
+func TestDirectoriesBeyondTheLimitAreOneProblem(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.yaml"), yamlOf("a", "1"))
+	for i := range 8 {
+		write(t, filepath.Join(dir, fmt.Sprintf("d%d/x.yaml", i)), yamlOf(fmt.Sprintf("x%d", i), "1"))
+	}
+	beyond := filepath.Join(dir, "d7/x.yaml")
+	reader := &Reader{mostFiles: 100, mostDocuments: 100, mostDirectories: 5}
+	r := reader.Read([]string{dir})
+	assert.Len(t, r.Watches, 5)
+	set, _ := Resolve(State{}, r, []Known{{Name: "x7", File: beyond, LastGood: goodOf(t, "x7", "1")}}, time.Now(), generous)
+	assert.Equal(t, dir+": 4 directories are not read: at most 100 files, 100 documents and 5 directories are read in all: keep only what muxlet is to run there\n",
+		problemTexts(set.Problems))
+	assert.Equal(t, Present, set.Sessions["a"].Presence)
+	assert.Equal(t, Held, set.Sessions["x7"].Presence)
 }
 
 // One name ten thousand times is not ten thousand squared words.

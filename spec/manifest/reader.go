@@ -29,8 +29,8 @@ type Reader struct {
 	memories
 	// next is what the reading in progress leaves to the one after it.
 	next memories
-	// mostFiles and mostDocuments are what is read in all; a test may need less.
-	mostFiles, mostDocuments int
+	// The most that is read in all; a test may need less.
+	mostFiles, mostDocuments, mostDirectories int
 	// open and list are the system's, except where a test needs one that fails.
 	open func(path string) (*os.File, error)
 	list func(path string) ([]fs.DirEntry, error)
@@ -83,7 +83,7 @@ func (r *Reader) prepare() {
 		r.Clock = clock.RealClock{}
 	}
 	if r.mostFiles == 0 {
-		r.mostFiles, r.mostDocuments = mostFiles, mostDocuments
+		r.mostFiles, r.mostDocuments, r.mostDirectories = mostFiles, mostDocuments, mostDirectories
 	}
 	if r.open == nil {
 		r.open = openManifest

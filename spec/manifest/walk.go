@@ -33,8 +33,9 @@ type tree struct {
 	dirs  map[fileID]struct{}
 	seen  map[fileID]struct{}
 	links []string
-	// beyond counts the files that the limits leave out.
-	beyond int
+	// beyond and closed count the files and the directories that the limits leave
+	// out.
+	beyond, closed int
 }
 
 func (w *walk) readRoot(path string) {
@@ -101,6 +102,10 @@ func (t *tree) directory(path string, id fileID) error {
 		return nil
 	}
 	t.dirs[id] = struct{}{}
+	if len(t.watches) >= t.reader.mostDirectories {
+		t.closed++
+		return nil
+	}
 	t.watchAll(path, id)
 	entries, err := t.reader.list(path)
 	for _, entry := range entries {
@@ -179,25 +184,35 @@ func (t *tree) addFile(path string, st stat) {
 }
 
 // The most that is read: a directory that holds more than a person can mean, such
-// as a checkout of something else, must not take the memory of the daemon.
+// as a checkout of something else or a home, must not take the memory of the
+// daemon, or all notices that the system has.
 const (
-	mostFiles     = 10_000
-	mostDocuments = 10_000
+	mostFiles       = 10_000
+	mostDocuments   = 10_000
+	mostDirectories = 10_000
 )
 
-// tellBeyond says in one sentence what the limits have left out.
+// tellBeyond says in one sentence each what the limits have left out.
 func (t *tree) tellBeyond() {
-	if t.beyond == 0 {
-		return
+	limit := fmt.Sprintf("at most %d files, %d documents and %d directories are read in all: keep only what muxlet is to run there",
+		t.reader.mostFiles, t.reader.mostDocuments, t.reader.mostDirectories)
+	for _, left := range []struct {
+		count     int
+		one, many string
+	}{
+		{t.beyond, "1 file is", "%d files are"},
+		{t.closed, "1 directory is", "%d directories are"},
+	} {
+		if left.count == 0 {
+			continue
+		}
+		what := left.one
+		if left.count > 1 {
+			what = fmt.Sprintf(left.many, left.count)
+		}
+		t.root.Documents++
+		t.reading.Unread = append(t.reading.Unread, Unread{Path: t.root.Path, Problem: problemAt(t.root.Path, "%s not read: %s", what, limit)})
 	}
-	left := "1 file is"
-	if t.beyond > 1 {
-		left = fmt.Sprintf("%d files are", t.beyond)
-	}
-	t.root.Documents++
-	t.reading.Unread = append(t.reading.Unread, Unread{Path: t.root.Path, Problem: problemAt(t.root.Path,
-		"%s not read: at most %d files and %d documents are read in all: keep only what muxlet is to run there",
-		left, t.reader.mostFiles, t.reader.mostDocuments)})
 }
 
 // special notes a FIFO, a socket or a device with the name of a manifest. To

@@ -141,6 +141,13 @@ func TestAnOddFileIsOneClearSentenceAndTheGoodOnesConverge(t *testing.T) {
 		assert.NotContains(t, strings.TrimSuffix(told[0], "\n"), "\n")
 		assert.Less(t, len(told[0]), 400)
 	}
+	checked := w.muxlet("validate")
+	assert.Equal(t, 1, checked.code)
+	for name := range oddities {
+		if name != "unreadable.yaml" { // the memory of validate itself
+			assert.Contains(t, checked.errOut, w.manifests+"/"+name)
+		}
+	}
 	w.declare("late", "stay")
 	w.runs("late")
 	assert.Equal(t, len(oddities), strings.Count(w.log(), "Found a problem"), "each is logged once")
@@ -185,7 +192,7 @@ func TestMoreFilesThanAreReadAreOneSentence(t *testing.T) {
 	before := w.runs("good")
 	told := w.problems(w.manifests + ":")
 	require.Len(t, told, 1)
-	assert.Contains(t, told[0], "1 file is not read: at most 10000 files and 10000 documents are read in all")
+	assert.Contains(t, told[0], "1 file is not read: at most 10000 files, 10000 documents and 10000 directories are read in all")
 	w.holds("it goes on", time.Second, func() bool { s := w.get("good"); return s != nil && pid(s) == pid(before) })
 	require.NoError(t, os.RemoveAll(many))
 	w.waitFor("all is well", func() bool { return len(w.problems("")) == 0 })
