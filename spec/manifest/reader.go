@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
-	"time"
 
 	"k8s.io/utils/clock"
 
@@ -40,7 +39,7 @@ type Reader struct {
 type memories struct {
 	// decoded are files whose stamp tells whether they have changed.
 	decoded map[string]decoded
-	// recent are those whose stamp does not tell yet, or that are gone.
+	// recent are those whose stamp does not tell yet.
 	recent map[string]version
 	// waiting are those that were not taken yet.
 	waiting map[string]wait
@@ -72,7 +71,6 @@ func (r *Reader) Read(roots []string) Reading {
 	for _, root := range roots {
 		w.readRoot(root)
 	}
-	r.keepAbsent()
 	r.memories, r.next = r.next, memories{}
 	return w.reading
 }
@@ -129,7 +127,6 @@ func (r *Reader) load(path string, seen stat) (docs spec.Documents, waits bool, 
 		if last == nil {
 			return spec.Documents{}, true, errUnfinished
 		}
-		last.gone = time.Time{}
 		r.next.recent[path] = *last
 		return last.documents, true, nil
 	}

@@ -23,15 +23,12 @@ const (
 	// cutPatience is how long a file that was cut short in place is waited for. A
 	// program that opens it for each piece looks like a person who deletes the end.
 	cutPatience = time.Second
-	// absencePatience is how long the last version of a file that is gone is kept:
-	// an editor moves it away and writes another in its place.
-	absencePatience = 10 * time.Second
 	// keptText bounds the content that is kept to recognise a cut, in bytes.
 	keptText = 64 << 10
 )
 
 // errUnfinished is the answer for a file that is being written and has no
-// earlier version.
+// earlier version: a new one, or one in the place of another that was moved away.
 var errUnfinished = errors.New("it is being written")
 
 // version is the content of a file as it was taken last.
@@ -41,8 +38,6 @@ type version struct {
 	documents spec.Documents
 	// text of the file; nil above keptText.
 	text []byte
-	// gone is since when the path is not there; zero while it is.
-	gone time.Time
 }
 
 func newVersion(path string, id fileID, data []byte, last *version) version {
@@ -102,26 +97,4 @@ func (r *Reader) last(path string) *version {
 		return &v
 	}
 	return nil
-}
-
-// keepAbsent keeps for a while the versions of paths that this reading did not
-// find.
-func (r *Reader) keepAbsent() {
-	now := r.Clock.Now()
-	keep := func(path string, v version) {
-		_, settled := r.next.decoded[path]
-		_, fresh := r.next.recent[path]
-		if v.gone.IsZero() {
-			v.gone = now
-		}
-		if !settled && !fresh && now.Sub(v.gone) < absencePatience {
-			r.next.recent[path] = v
-		}
-	}
-	for path, v := range r.recent {
-		keep(path, v)
-	}
-	for path, d := range r.decoded {
-		keep(path, d.version)
-	}
 }

@@ -95,7 +95,7 @@ func TestAFileThatIsBeingWrittenKeepsItsLastVersion(t *testing.T) {
 }
 
 // vim moves the old file away and writes another one in its place.
-func TestAFileThatIsWrittenAnewInItsPlaceKeepsItsLastVersion(t *testing.T) {
+func TestAFileThatIsWrittenAnewInItsPlaceKeepsItsSession(t *testing.T) {
 	needsWriterDetection(t)
 	w := newWriting(t)
 	write(t, w.path, yamlOf("a", "1"))
@@ -107,13 +107,33 @@ func TestAFileThatIsWrittenAnewInItsPlaceKeepsItsLastVersion(t *testing.T) {
 	f := w.open(os.O_WRONLY | os.O_CREATE | os.O_EXCL)
 	for range 5 {
 		w.after(time.Second)
-		w.is("1", Present)
+		w.is("1", Settling)
 		assert.Empty(t, w.set.Problems)
 	}
 	put(t, f, yamlOf("a", "2"))
 	require.NoError(t, f.Close())
 	w.after(0)
 	w.is("2", Present)
+}
+
+// What was deleted does not come back by another file that takes its name.
+func TestADeletedFileIsNotTakenForTheOneThatIsWritten(t *testing.T) {
+	needsWriterDetection(t)
+	w := newWriting(t)
+	write(t, w.path, yamlOf("a", "1"))
+	write(t, filepath.Join(w.dir, "other.yaml"), yamlOf("other", "1"))
+	w.after(0)
+	require.NoError(t, os.Remove(w.path))
+	w.after(0)
+	w.after(4 * time.Second)
+	w.is("1", Removed)
+	f := w.open(os.O_WRONLY | os.O_CREATE)
+	w.after(time.Second)
+	assert.NotContains(t, w.set.Sessions, "a")
+	put(t, f, yamlOf("b", "1"))
+	require.NoError(t, f.Close())
+	w.after(0)
+	assert.Equal(t, Present, w.set.Sessions["b"].Presence)
 }
 
 func TestANewFileIsReadOnceItIsWritten(t *testing.T) {

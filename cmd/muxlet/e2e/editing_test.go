@@ -42,7 +42,7 @@ func TestAnHourOfEditingTouchesExactlyWhatWasEdited(t *testing.T) {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	w := newWorld(t, settings{"removal": settings{"settle": "1s"}, "starts": settings{"maxInFlight": 20}})
+	w := newWorld(t, settings{"removal": settings{"settle": "2s"}, "starts": settings{"maxInFlight": 20}})
 	e := &editing{World: w, Rand: rand.New(rand.NewPCG(seed, 0)), files: checkout{}, branches: map[string]checkout{},
 		branch: "work", deleted: map[string]string{}, oracle: oracle{sessions: map[string]*expected{}, gone: map[string]*expected{}}}
 	defer func() {

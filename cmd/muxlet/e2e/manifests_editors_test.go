@@ -201,9 +201,9 @@ func TestAHalfWrittenFileChangesNothing(t *testing.T) {
 		w.write(path, w.listed(name, "one", "two", "three"))
 		before := w.runs(name)
 		meanwhile := func() {
-			w.holds("nothing happens to "+name, 300*time.Millisecond, func() bool {
+			w.holds("nothing happens to "+name, 150*time.Millisecond, func() bool {
 				s := w.get(name)
-				return s != nil && pid(s) == pid(before) && s.Generation == 1 && isTrue(s, spec.ConditionAccepted)
+				return s != nil && pid(s) == pid(before) && s.Generation == 1 && reason(s, spec.ConditionAccepted) != spec.ReasonInvalid
 			})
 		}
 		write(path, meanwhile, endings(w.listed(name, "one", "two", "three", "four")))
@@ -230,7 +230,7 @@ func TestANewFileThatIsWrittenSlowlyIsStartedOnce(t *testing.T) {
 // P1, second half.
 func TestAnEmptyOrInvalidFileForAMomentChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, settings{"removal": settings{"settle": "2s"}})
+	w := newWorld(t, settings{"removal": settings{"settle": "5s"}})
 	w.declare("other", "stay")
 	w.declare("s", "stay", "updateStrategy: {type: Recreate}")
 	w.start()
@@ -243,7 +243,7 @@ func TestAnEmptyOrInvalidFileForAMomentChangesNothing(t *testing.T) {
 		w.write("s.yaml", good)
 		w.becomes("s", "accepted", func(s *spec.Session) bool { return isTrue(s, spec.ConditionAccepted) })
 	}
-	w.holds("nothing is removed later", 3*time.Second, func() bool { return pid(w.get("s")) == pid(before) })
+	w.holds("nothing is removed later", time.Second, func() bool { return pid(w.get("s")) == pid(before) })
 	assert.EqualValues(t, 1, w.get("s").Generation)
 	assert.Equal(t, before.UID, w.get("s").UID)
 	w.nth("s", 1)

@@ -237,7 +237,7 @@ func TestAnotherBranchIsCheckedOutUnderARunningDaemon(t *testing.T) {
 // session, the same client, whether it runs or rests.
 func TestADocumentMovesInEitherOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, settings{"removal": settings{"settle": "1s"}})
+	w := newWorld(t, settings{"removal": settings{"settle": "3s"}})
 	w.declare("other", "stay")
 	a, b := w.document("a", "stay"), w.document("rests", "stay", "suspend: true")
 	w.write("one.yaml", a+"---\n"+b)
