@@ -97,7 +97,7 @@ func (e *editing) begin() {
 		e.files[path] = text
 	}
 	for path, content := range e.files {
-		e.World.write(path, content)
+		e.write(path, content)
 	}
 	e.commit("side")
 	e.branches["side"] = maps.Clone(e.files)
@@ -203,7 +203,7 @@ func (e *editing) save(path, content string) {
 	e.mkdir(filepath.Dir(full))
 	switch e.IntN(3) {
 	case 0:
-		e.World.write(full, content)
+		e.write(full, content)
 	case 1:
 		e.put(full, os.O_CREATE|os.O_TRUNC, nil, linesOf(content)...)
 	default:
