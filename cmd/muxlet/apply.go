@@ -137,13 +137,14 @@ func (o *applyOptions) applyOne(editor *manifest.Editor, want manifest.Declarati
 	const tries = 5
 	for n := 1; ; n++ {
 		change, err := editor.Apply(want)
-		if err != nil {
-			return nil, err
-		}
-		if o.dry() {
+		switch {
+		case err != nil:
+		case o.dry():
 			return change, change.Check()
+		default:
+			err = editor.Write(change)
 		}
-		if err = editor.Write(change); n == tries || !errors.Is(err, manifest.ErrChanged) {
+		if n == tries || !errors.Is(err, manifest.ErrChanged) {
 			return change, err
 		}
 	}

@@ -84,7 +84,8 @@ func whyNameless(d spec.Documents) error {
 // wanted are removed from it, and one that no file declares gets a file of its
 // own in the first root that is a directory. Nothing is written.
 //
-// The error matches those of Locate.
+// The error matches those of Locate, or ErrChanged: then the roots were read
+// anew, and it can be asked again.
 func (e *Editor) Apply(want Declaration) (*Change, error) {
 	file, err := e.Locate(want.Name)
 	if errors.Is(err, ErrNotDeclared) {
@@ -154,7 +155,17 @@ func (e *Editor) new(want Declaration) (*Change, error) {
 	if !endsLine(text) {
 		text = append(text, lineEndOf(text)...)
 	}
-	change := &Change{Outcome: Created, File: freeName(dir, want.Name), edited: text}
+	path, own := freeName(dir, want.Name)
+	if !own {
+		// What has the session's own name may have been put there since the roots were
+		// read, and may be the session's document.
+		now := NewEditor(e.roots)
+		if _, err := now.Locate(want.Name); !errors.Is(err, ErrNotDeclared) {
+			*e = *now
+			return nil, fmt.Errorf("create session %q: %w", want.Name, ErrChanged)
+		}
+	}
+	change := &Change{Outcome: Created, File: path, edited: text}
 	got := spec.DecodeFile(change.File, text)
 	if len(got.Items) != 1 || !reflect.DeepEqual(got.Items[0].Session, want.Session) {
 		return nil, fmt.Errorf("create session %q: %w: its text does not stand alone; write it without directives", want.Name, ErrNotEditable)
@@ -176,9 +187,9 @@ func (e *Editor) directory() (string, error) {
 	return "", fmt.Errorf("%w: no manifest root is a directory that a new file could be put into (%s)", ErrNotEditable, joined(roots))
 }
 
-// freeName is NAME.yaml, or NAME-2.yaml and so on when that is taken. An empty
-// file is what a crash may leave of an earlier attempt.
-func freeName(dir, name string) string {
+// freeName is NAME.yaml, or NAME-2.yaml and so on when that is taken; own says
+// that it was not. An empty file is what a crash may leave of an earlier attempt.
+func freeName(dir, name string) (path string, own bool) {
 	for n := 1; ; n++ {
 		path := filepath.Join(dir, name+".yaml")
 		if n > 1 {
@@ -186,7 +197,7 @@ func freeName(dir, name string) string {
 		}
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode().IsRegular() && info.Size() == 0 {
-			return path
+			return path, n == 1
 		}
 	}
 }
