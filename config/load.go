@@ -4,6 +4,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -59,6 +60,9 @@ type Effective struct {
 	File string
 	// Paths that follow from the settings.
 	Paths Paths
+
+	// empty is true when the file holds nothing at all.
+	empty bool
 }
 
 // Load finds the settings in force: of each, the value of its flag, else of its
@@ -118,7 +122,7 @@ func (l *loader) file() error {
 	case err != nil:
 		return fmt.Errorf("reading the settings file: %w", err)
 	default:
-		l.e.File = path
+		l.e.File, l.e.empty = path, len(bytes.TrimSpace(data)) == 0
 	}
 	tree, problems := spec.DecodeStrict(path, data, GroupVersionKind, &l.e.MuxletConfiguration)
 	if len(problems) == 0 {

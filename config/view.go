@@ -6,6 +6,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -14,8 +15,9 @@ import (
 )
 
 // YAML prints the settings in force as a settings file, each value with its
-// origin in a comment behind it.
-func (e *Effective) YAML() ([]byte, error) {
+// origin in a comment behind it, and with the note on it, by its path.
+func (e *Effective) YAML(notes map[string]string) ([]byte, error) {
+	e = e.withNotes(notes)
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	root.Content = append(root.Content,
 		word("apiVersion"), word(e.APIVersion), word("kind"), word(e.Kind))
@@ -47,8 +49,12 @@ func (e *Effective) setting(v reflect.Value, path string) *yaml.Node {
 		return e.leaf(word(short(value.Duration)), path)
 	case []string:
 		list := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, item := range value {
-			list.Content = append(list.Content, e.leaf(word(item), path))
+		for i, item := range value {
+			n := e.leaf(word(item), path)
+			if i > 0 {
+				n.LineComment, _, _ = strings.Cut(n.LineComment, noteMark)
+			}
+			list.Content = append(list.Content, n)
 		}
 		return list
 	}
@@ -61,6 +67,19 @@ func (e *Effective) setting(v reflect.Value, path string) *yaml.Node {
 		return e.leaf(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(v.Int())}, path)
 	}
 	return e.leaf(word(v.String()), path)
+}
+
+// noteMark sets a note apart from the origin.
+const noteMark = "; "
+
+// withNotes has each note behind the origin.
+func (e *Effective) withNotes(notes map[string]string) *Effective {
+	out := *e
+	out.Origin = maps.Clone(e.Origin)
+	for name, note := range notes {
+		out.Origin[name] += noteMark + note
+	}
+	return &out
 }
 
 func (e *Effective) leaf(n *yaml.Node, path string) *yaml.Node {
@@ -79,19 +98,6 @@ func settingName(f reflect.StructField) (string, bool) {
 // leaves are the paths of all settings.
 func leaves() []string {
 	var paths []string
-	var visit func(t reflect.Type, prefix string)
-	visit = func(t reflect.Type, prefix string) {
-		for f := range t.Fields() {
-			name, isSetting := settingName(f)
-			switch {
-			case !isSetting:
-			case f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[metav1.Duration]():
-				visit(f.Type, prefix+name+".")
-			default:
-				paths = append(paths, prefix+name)
-			}
-		}
-	}
-	visit(reflect.TypeFor[MuxletConfiguration](), "")
+	visit(reflect.ValueOf(MuxletConfiguration{}), "", func(name string, _ reflect.Value) { paths = append(paths, name) })
 	return paths
 }

@@ -20,7 +20,7 @@ func TestSettingsArePrintedWithTheirOrigins(t *testing.T) {
 	settings(t, in, header+"backOff: {max: 90m}\nlogging: {verbosity: 2}\n")
 	e, err := Load(in)
 	require.NoError(t, err)
-	text, err := e.YAML()
+	text, err := e.YAML(nil)
 	require.NoError(t, err)
 	assert.Equal(t, `apiVersion: config.muxlet.dev/v1alpha1
 kind: MuxletConfiguration
@@ -63,7 +63,7 @@ func TestPrintedSettingsAreASettingsFile(t *testing.T) {
 	settings(t, in, everySetting)
 	e, err := Load(in)
 	require.NoError(t, err)
-	text, err := e.YAML()
+	text, err := e.YAML(nil)
 	require.NoError(t, err)
 
 	again := inputs(t, nil)

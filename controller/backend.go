@@ -368,7 +368,7 @@ func (c *Controller) Status() server.DaemonStatus {
 	defer c.mu.Unlock()
 	st := server.DaemonStatus{
 		Version: c.Version, PID: os.Getpid(), StartedAt: metav1.NewTime(c.startedAt), Instance: c.instance,
-		Manifests: c.Manifests, StateDir: c.StateDir, RuntimeDir: c.RuntimeDir, TmuxSocket: socket,
+		Manifests: c.settings().Manifests, StateDir: c.StateDir, RuntimeDir: c.RuntimeDir, TmuxSocket: socket,
 		Tmux: server.ObservedStatus{State: server.StateUnknown, Reason: spec.ReasonNotYetObserved, Message: "tmux was not asked yet", At: metav1.NewTime(lastKnown)},
 		Held: held,
 	}
@@ -411,7 +411,7 @@ func (c *Controller) Healthy() error {
 		}
 		return nil
 	}
-	if age := c.Clock.Now().Sub(snap.began); age > 4*c.Resync+time.Minute {
+	if age := c.Clock.Now().Sub(snap.began); age > 4*c.settings().Resync+time.Minute {
 		return fmt.Errorf("nothing was observed for %s", age.Round(time.Second))
 	}
 	return nil

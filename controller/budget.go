@@ -42,6 +42,15 @@ func (b *budget) hold(key string) {
 	b.holders[key] = true
 }
 
+// resize changes the limit and names the keys that there is a place for now. Those
+// that hold one keep it.
+func (b *budget) resize(limit int) (next []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = max(limit, 1)
+	return b.next()
+}
+
 // settle is told after each pass of a key whether its attempt is in flight and
 // whether it waits for a place. It names the keys that there is a place for now;
 // each of them settles in turn, so that a place which it does not want goes on.
@@ -58,6 +67,11 @@ func (b *budget) settle(key string, inFlight, waits bool) (next []string) {
 	case !waits && at >= 0:
 		b.waiting = slices.Delete(b.waiting, at, at+1)
 	}
+	return b.next()
+}
+
+// next are the keys that there is a place for. b.mu is held.
+func (b *budget) next() []string {
 	n := min(max(b.limit-len(b.holders), 0), len(b.waiting))
 	return slices.Clone(b.waiting[:n])
 }

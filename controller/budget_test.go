@@ -60,3 +60,21 @@ func TestStartsThatAreFoundUnderWayCountBeyondTheLimit(t *testing.T) {
 func TestABudgetIsNeverEmpty(t *testing.T) {
 	assert.Equal(t, plan.GrantStart, newBudget(0).reserve("a"))
 }
+
+func TestALargerBudgetGoesToThoseWhoWait(t *testing.T) {
+	b := newBudget(1)
+	assert.Equal(t, plan.GrantStart, b.reserve("a"))
+	for _, key := range []string{"b", "c", "d"} {
+		assert.Equal(t, plan.GrantNone, b.reserve(key))
+		b.settle(key, false, true)
+	}
+	assert.Equal(t, []string{"b", "c"}, b.resize(3))
+	for _, key := range []string{"b", "c"} {
+		assert.Equal(t, plan.GrantStart, b.reserve(key))
+		b.settle(key, true, false)
+	}
+	assert.Empty(t, b.resize(1), "those that have a place keep it")
+	assert.Equal(t, plan.GrantStart, b.reserve("a"))
+	b.settle("a", false, false)
+	assert.Equal(t, plan.GrantNone, b.reserve("d"))
+}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,7 +20,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/muxlet/muxlet/actuate"
-	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
 	"github.com/muxlet/muxlet/observe"
@@ -76,6 +76,9 @@ type Receipts interface {
 	Read(attempt string) (observe.Receipt, error)
 	// Forget removes a receipt that was accounted for.
 	Forget(attempt string)
+	// Prune removes what was left before the given time by attempts that nobody
+	// accounts for any more.
+	Prune(before time.Time, accounted func(attempt string) bool) error
 }
 
 // Options is everything that a Controller works with.
@@ -87,25 +90,13 @@ type Options struct {
 	// Version of the binary, for status.
 	Version string
 
-	// Manifests are the roots; ManifestPolicy the guard.
-	Manifests      []string
-	ManifestPolicy manifest.Policy
+	// Initial settings; see Reload.
+	Initial Settings
 	// StateDir, RuntimeDir and Socket (of tmux) are absolute.
 	StateDir, RuntimeDir, Socket string
 	// CompareBoot compares the stored boot id with the system's: a word for the
 	// log, and the current one.
 	CompareBoot func(stored string) (change, current string)
-
-	Policy plan.Policy
-	// Resync is the time between two looks at everything.
-	Resync time.Duration
-	// MaxInFlight starts.
-	MaxInFlight int
-	// MassDeathMin and MassDeathPercent of the sessions seen dead at once call for
-	// a second look.
-	MassDeathMin, MassDeathPercent int
-	// ArchiveFor is how long the record of a removed session is kept.
-	ArchiveFor time.Duration
 
 	// Base is the environment of shellMode None, as NAME=value.
 	Base []string
@@ -138,7 +129,11 @@ const serverKey = "server/"
 // Controller keeps the declared sessions alive.
 type Controller struct {
 	Options
-	queue workqueue.TypedDelayingInterface[string]
+	// reloaded are the settings in force, once they are others than those of Options;
+	// reread asks for a look at everything under them.
+	reloaded atomic.Pointer[Settings]
+	reread   chan struct{}
+	queue    workqueue.TypedDelayingInterface[string]
 
 	startedAt time.Time
 	// loaded is closed once the records are there. Requests wait for it: before, to
@@ -168,6 +163,9 @@ type Controller struct {
 	resyncDue bool
 	// freshDue is true when that look itself will not do.
 	freshDue bool
+	// tidied is when the directories were last tidied; only the goroutine that reads
+	// the manifests looks at it.
+	tidied time.Time
 }
 
 // New makes a Controller. Run starts it.
@@ -175,11 +173,12 @@ func New(o Options) *Controller {
 	c := &Controller{
 		Options:  o,
 		queue:    workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: o.Clock}),
-		budget:   newBudget(o.MaxInFlight),
+		budget:   newBudget(o.Initial.MaxInFlight),
 		sessions: map[string]*session{},
 		bad:      map[string]record.Bad{},
 		attempts: map[string]string{},
 		loaded:   make(chan struct{}),
+		reread:   make(chan struct{}, 1),
 	}
 	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
 	return c

@@ -24,7 +24,7 @@ import (
 // nothing.
 func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w wish, instance string) plan.Input {
 	in := plan.Input{
-		Now: c.now(), Desired: w.Desired, Record: w.remembered(s.rec, c.now()), Policy: c.Policy, FirstLook: !s.seen && !w.early,
+		Now: c.now(), Desired: w.Desired, Record: w.remembered(s.rec, c.now()), Policy: c.settings().Policy, FirstLook: !s.seen && !w.early,
 		Seen: c.see(s, snap, instance),
 	}
 	sp := s.rec.Spec
@@ -332,7 +332,7 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 		uid, ok = c.eyes.uidByName(s.name)
 	}
 	now := c.now()
-	r, archived := c.Store.Archived(s.name, now.Add(-c.ArchiveFor))
+	r, archived := c.Store.Archived(s.name, now.Add(-c.settings().ArchiveFor))
 	r = renewed(r)
 	if !archived || (ok && r.UID != uid) {
 		if !ok {

@@ -83,11 +83,11 @@ func spelled(label string) bool {
 }
 
 func (c *Controller) massDeath(before, after map[string]bool) bool {
-	lost := 0
+	lost, settings := 0, c.settings()
 	for uid := range before {
 		if !after[uid] {
 			lost++
 		}
 	}
-	return lost > 0 && lost >= c.MassDeathMin && lost*100 >= c.MassDeathPercent*len(before)
+	return lost > 0 && lost >= settings.MassDeathMin && lost*100 >= settings.MassDeathPercent*len(before)
 }

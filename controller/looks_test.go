@@ -23,7 +23,7 @@ import (
 // with the next one, long before everything is looked at again.
 func TestADeathWhoseLookGoesWrongIsNoticedSoon(t *testing.T) {
 	t.Parallel()
-	e := envtest.Start(t, envtest.Config{Meddled: true, Adjust: func(o *controller.Options) { o.Resync = time.Hour }})
+	e := envtest.Start(t, envtest.Config{Meddled: true, Adjust: func(o *controller.Options) { o.Initial.Resync = time.Hour }})
 	e.Run("a")
 	once := filepath.Join(e.Dir, "once")
 	e.Meddle(fmt.Sprintf(`case "$*" in *list-panes*) rm %s 2>/dev/null && { echo "fork failed: Resource temporarily unavailable" >&2; exit 1; };; esac`, once))

@@ -55,9 +55,6 @@ func (c *Controller) loadRecords() error {
 			c.attempts[r.Attempt.ID] = r.Name
 		}
 	}
-	if err := c.Store.PruneArchive(c.now().Add(-c.ArchiveFor)); err != nil {
-		c.Log.Error(err, "Archive was not pruned")
-	}
 	return nil
 }
 
@@ -68,10 +65,17 @@ const unfinishedRetry = 100 * time.Millisecond
 // watchManifests reads the manifests at hints, at the end of settle times and at
 // each resync, until ctx ends.
 func (c *Controller) watchManifests(ctx context.Context) {
-	resync := c.Clock.NewTicker(c.Resync)
-	defer resync.Stop()
+	period := c.settings().Resync
+	resync := c.Clock.NewTicker(period)
+	defer func() { resync.Stop() }()
 	for {
+		if now := c.settings().Resync; now != period {
+			period = now
+			resync.Stop()
+			resync = c.Clock.NewTicker(period)
+		}
 		next := c.refresh(nil)
+		c.tidy()
 		var settle <-chan time.Time
 		if !next.IsZero() {
 			settle = c.Clock.After(max(next.Sub(c.now()), time.Millisecond))
@@ -81,13 +85,20 @@ func (c *Controller) watchManifests(ctx context.Context) {
 			return
 		case <-c.watcher.Hints():
 		case <-settle:
+		case <-c.reread:
+			c.lookAtAll()
 		case <-resync.C():
-			c.mu.Lock()
-			c.resyncDue = true
-			c.mu.Unlock()
-			c.queue.Add(serverKey)
+			c.lookAtAll()
 		}
 	}
+}
+
+// lookAtAll asks for a look at the server that is passed on to every session.
+func (c *Controller) lookAtAll() {
+	c.mu.Lock()
+	c.resyncDue = true
+	c.mu.Unlock()
+	c.queue.Add(serverKey)
 }
 
 // refresh reads the manifests once and asks for a look at each session of which
@@ -96,13 +107,13 @@ func (c *Controller) watchManifests(ctx context.Context) {
 func (c *Controller) refresh(change func(manifest.State) manifest.State) time.Time {
 	c.desiredMu.Lock()
 	defer c.desiredMu.Unlock()
-	began := c.Clock.Now()
-	reading := c.reader.Read(c.Manifests)
+	began, settings := c.Clock.Now(), c.settings()
+	reading := c.reader.Read(settings.Manifests)
 	now := c.now()
 	if change != nil {
 		c.manifestState = change(c.manifestState)
 	}
-	set, state := manifest.Resolve(c.manifestState, reading, c.known(), now, c.ManifestPolicy)
+	set, state := manifest.Resolve(c.manifestState, reading, c.known(), now, settings.ManifestPolicy)
 	c.manifestState = state
 	c.watcher.Sync(reading)
 	for _, name := range c.take(set) {

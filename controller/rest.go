@@ -76,7 +76,7 @@ func (c *Controller) restless(snap *snapshot) []string {
 // rest. c.mu is held.
 func (c *Controller) rests(s *session, snap *snapshot) bool {
 	r := s.rest
-	return r != nil && s.wanted == s.judged && len(s.requests) == 0 && c.Clock.Now().Sub(r.since) < restResyncs*c.Resync &&
+	return r != nil && s.wanted == s.judged && len(s.requests) == 0 && c.Clock.Now().Sub(r.since) < restResyncs*c.settings().Resync &&
 		snap.view.State == observe.ServerRunning && snap.confirmation == plan.Confirmed && snap.view.Listing.Server == r.server &&
 		slices.Equal(snap.panes[s.rec.UID], r.panes) && c.Deaths.State(r.client) == observe.Running
 }

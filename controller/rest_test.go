@@ -63,7 +63,7 @@ func TestASessionAtRestCostsNoPass(t *testing.T) {
 	looks := &atomic.Int64{}
 	const resync = 100 * time.Millisecond
 	e := envtest.Start(t, envtest.Config{Adjust: func(o *controller.Options) {
-		o.Processes, o.Resync = counted{o.Processes, looks}, resync
+		o.Processes, o.Initial.Resync = counted{o.Processes, looks}, resync
 	}})
 	e.Run("a", "b")
 	observedAt := func() time.Time { return e.WaitFor("a", envtest.Running).Status.Evidence.ObservedAt.Time }

@@ -47,11 +47,11 @@ func TestMassDeathNeedsBothTheNumberAndTheShare(t *testing.T) {
 		"others came":                      {eight, uids("x", "y", "z", "a", "b", "c"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := bare(t, Options{MassDeathMin: 5, MassDeathPercent: 50})
+			b := bare(t, Options{Initial: Settings{MassDeathMin: 5, MassDeathPercent: 50}})
 			assert.Equal(t, c.want, b.massDeath(c.before, c.after))
 		})
 	}
-	few := bare(t, Options{MassDeathMin: 1, MassDeathPercent: 50})
+	few := bare(t, Options{Initial: Settings{MassDeathMin: 1, MassDeathPercent: 50}})
 	assert.False(t, few.massDeath(eight, uids("a", "b", "c", "d", "e")), "three of eight are a small share")
 	assert.True(t, few.massDeath(uids("a"), nil))
 }
@@ -90,7 +90,7 @@ func TestPanesOfOthersAreNotSortedAmongOurs(t *testing.T) {
 // D1, A6: the first look that sees most sessions dead calls for a second one, and
 // a look that saw nothing in between does not pass for the first.
 func TestAMassDeathIsConfirmedByTheSecondLook(t *testing.T) {
-	c := bare(t, Options{MassDeathMin: 2, MassDeathPercent: 50})
+	c := bare(t, Options{Initial: Settings{MassDeathMin: 2, MassDeathPercent: 50}})
 	look := func(v observe.ServerView) plan.Confirmation {
 		s := c.arrange(v, "i")
 		c.eyes.current = &s

@@ -122,6 +122,11 @@ const (
 	ReasonCrashLoopBackOff = "CrashLoopBackOff"
 	// ReasonWaitingForBudget: too many starts are in flight.
 	ReasonWaitingForBudget = "WaitingForBudget"
+	// ReasonTooManyTerminals: the system is about to run out of pseudo-terminals.
+	ReasonTooManyTerminals = "TooManyTerminals"
+	// ReasonTooManyOpenFiles: the tmux server, or the daemon, is about to run out of
+	// file descriptors.
+	ReasonTooManyOpenFiles = "TooManyOpenFiles"
 	// ReasonConfirming: most sessions were seen dead at once; looking again.
 	ReasonConfirming = "Confirming"
 	// ReasonPaneTaken: a person runs something else in the pane; it is theirs.
@@ -196,6 +201,12 @@ const (
 	ReasonProgressing = "Progressing"
 	// ReasonUnknown: there is no answer yet.
 	ReasonUnknown = "Unknown"
+
+	// ReasonSettingsReloaded: the daemon's settings were read again and are in force.
+	ReasonSettingsReloaded = "SettingsReloaded"
+	// ReasonSettingsInvalid: the settings file cannot be used; the earlier settings
+	// stay in force.
+	ReasonSettingsInvalid = "SettingsInvalid"
 
 	// ReasonServerStarted: a tmux server was started.
 	ReasonServerStarted = "ServerStarted"

@@ -4,9 +4,13 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec/durable"
@@ -53,6 +57,26 @@ func (r Receipts) Forget(attempt string) {
 	if idPattern.MatchString(attempt) {
 		_ = os.Remove(ReceiptPath(r.StateDir, attempt))
 	}
+}
+
+// Prune removes the receipts that were last changed before the given time and
+// whose attempt is not accounted for, and what crashed writes have left.
+func (r Receipts) Prune(before time.Time, accounted func(attempt string) bool) error {
+	dir := filepath.Join(r.StateDir, "receipts")
+	err := durable.Sweep(dir, before)
+	entries, readErr := os.ReadDir(dir)
+	if !errors.Is(readErr, fs.ErrNotExist) {
+		err = errors.Join(err, readErr)
+	}
+	for _, e := range entries {
+		attempt, isReceipt := strings.CutSuffix(e.Name(), ".json")
+		info, infoErr := e.Info()
+		if !isReceipt || infoErr != nil || !info.ModTime().Before(before) || accounted(attempt) {
+			continue
+		}
+		r.Forget(attempt)
+	}
+	return err
 }
 
 // write makes r, completed by what is the same in each receipt, durable.

@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muxlet/muxlet/config"
-	"github.com/muxlet/muxlet/controller"
 	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/controller/status"
 	"github.com/muxlet/muxlet/spec/durable"
@@ -57,12 +56,17 @@ func newDaemonCommand(g *globals) *cobra.Command {
 
 // daemon runs until ctx ends.
 func (g *globals) daemon(ctx context.Context, settings *config.Effective, once bool) error {
-	// A client's hang-up is not the daemon's end, and a full pipe on standard error
-	// neither.
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	// A terminal's hang-up is not the daemon's end, and a full pipe on standard error
+	// neither. A hang-up asks for the settings to be read again, as systemd does.
+	signal.Ignore(syscall.SIGPIPE)
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	defer signal.Stop(hangUp)
 	lines := newPatientLog(g.errOut)
 	defer lines.close()
-	log := logger(lines, settings.Logging)
+	level := &slog.LevelVar{}
+	level.Set(levelOf(settings.Logging))
+	log := logger(lines, settings.Logging.Format, level)
 	for _, dir := range []string{settings.StateDir, settings.RuntimeDir, settings.Paths.SocketDir()} {
 		if err := makePrivate(dir, g.uid); err != nil {
 			return err
@@ -83,17 +87,23 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 	defer func() { _ = recorder.Close() }()
 	instance := &instanceLock{}
 	defer instance.release()
-	c, closeController, err := g.newController(settings, recorder, instance, log)
+	reloads, err := newReloader(g, settings, level, recorder, log)
+	if err != nil {
+		return err
+	}
+	c, closeController, err := g.newController(settings, reloads.tmuxTimeout, recorder, instance, log)
 	if err != nil {
 		return err
 	}
 	defer closeController()
+	reloads.apply = c.Reload
 	log.Info("Started daemon", "version", version, "pid", os.Getpid(), "manifests", settings.Manifests, "stateDir", settings.StateDir,
 		"runtimeDir", settings.RuntimeDir, "settings", settings.File)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	wg.Go(func() { serveAPI(ctx, settings.Paths.APISocket(), c, log) })
+	wg.Go(func() { serveAPI(ctx, settings.Paths.APISocket(), served{c, reloads}, log) })
+	wg.Go(func() { reloads.run(ctx, hangUp) })
 	wg.Go(func() { guard(ctx, held, cancel, log) })
 	result := make(chan error, 1)
 	if once {
@@ -108,10 +118,12 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 	return errors.Join(err, <-result)
 }
 
-func logger(out io.Writer, l config.Logging) logr.Logger {
-	options := &slog.HandlerOptions{Level: slog.Level(-l.Verbosity), ReplaceAttr: plainLevel}
+func levelOf(l config.Logging) slog.Level { return slog.Level(-l.Verbosity) }
+
+func logger(out io.Writer, format config.LogFormat, level slog.Leveler) logr.Logger {
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: plainLevel}
 	var h slog.Handler = slog.NewTextHandler(out, options)
-	if l.Format == config.LogJSON {
+	if format == config.LogJSON {
 		h = slog.NewJSONHandler(out, options)
 	}
 	return logr.FromSlogHandler(h)
@@ -186,7 +198,7 @@ func probeState(dir string) error {
 
 // serveAPI serves the API until ctx ends. A socket file that somebody removed is
 // made again, since nothing else can reach a daemon.
-func serveAPI(ctx context.Context, path string, c *controller.Controller, log logr.Logger) {
+func serveAPI(ctx context.Context, path string, b server.Backend, log logr.Logger) {
 	for ctx.Err() == nil {
 		listener, err := server.Listen(path)
 		if err != nil {
@@ -194,11 +206,11 @@ func serveAPI(ctx context.Context, path string, c *controller.Controller, log lo
 			wait(ctx, socketCheck)
 			continue
 		}
-		serveWhilePresent(ctx, path, listener, c, log)
+		serveWhilePresent(ctx, path, listener, b, log)
 	}
 }
 
-func serveWhilePresent(ctx context.Context, path string, listener net.Listener, c *controller.Controller, log logr.Logger) {
+func serveWhilePresent(ctx context.Context, path string, listener net.Listener, b server.Backend, log logr.Logger) {
 	ours, err := os.Stat(path)
 	if err != nil {
 		_ = listener.Close()
@@ -206,7 +218,7 @@ func serveWhilePresent(ctx context.Context, path string, listener net.Listener, 
 	}
 	inner, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(inner, listener, server.Handler(c)) }()
+	go func() { done <- server.Serve(inner, listener, server.Handler(b)) }()
 	for {
 		select {
 		case err := <-done:

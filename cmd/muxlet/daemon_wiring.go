@@ -28,7 +28,6 @@ import (
 	"github.com/muxlet/muxlet/observe/process"
 	"github.com/muxlet/muxlet/observe/tmux"
 	"github.com/muxlet/muxlet/spec"
-	"github.com/muxlet/muxlet/spec/manifest"
 )
 
 // deathPoll is how often deaths are looked for where the system gives no notice.
@@ -37,7 +36,7 @@ const deathPoll = time.Second
 const passwdFile = "/etc/passwd"
 
 // newController puts the parts together.
-func (g *globals) newController(s *config.Effective, recorder *status.Recorder, instance *instanceLock, log logr.Logger) (c *controller.Controller, closeAll func(), err error) {
+func (g *globals) newController(s *config.Effective, timeout func() time.Duration, recorder *status.Recorder, instance *instanceLock, log logr.Logger) (c *controller.Controller, closeAll func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the muxlet program: %w", err)
@@ -55,24 +54,16 @@ func (g *globals) newController(s *config.Effective, recorder *status.Recorder, 
 	}
 	base := g.baseEnvironment(shell.Path)
 	conn := &tmux.Conn{
-		Socket: s.Paths.TmuxSocket(), Command: s.Tmux.Command, Env: base, Timeout: s.Tmux.Timeout.Duration, TicksOf: ticksOf,
+		Socket: s.Paths.TmuxSocket(), Command: s.Tmux.Command, Env: base, TimeoutOf: timeout, TicksOf: ticksOf,
 	}
 	conf := filepath.Join(s.RuntimeDir, "tmux.conf")
 	wire := wiring{Effective: s, self: self, shell: shell, conn: conn, conf: conf, uid: g.uid}
 	c = controller.New(controller.Options{
 		Log: log, Clock: clock.RealClock{}, NewID: uuid.NewString, Version: version,
-		Manifests:      s.Manifests,
-		ManifestPolicy: manifest.Policy{Settle: s.Removal.Settle.Duration, GuardMin: int(s.Removal.GuardMin), GuardPercent: int(s.Removal.GuardPercent)},
-		StateDir:       s.StateDir, RuntimeDir: s.RuntimeDir, Socket: conn.Socket,
+		Initial:  controllerSettings(s),
+		StateDir: s.StateDir, RuntimeDir: s.RuntimeDir, Socket: conn.Socket,
 		CompareBoot: func(stored string) (string, string) { return compareBoot(stored, s.Observation.BootIDPath) },
-		Policy: plan.Policy{
-			BackOffInitial: s.BackOff.Initial.Duration, BackOffMax: s.BackOff.Max.Duration, BackOffReset: s.BackOff.ResetAfter.Duration,
-			UnknownGrace: s.Observation.UnknownGracePeriod.Duration,
-		},
-		Resync: s.ResyncPeriod.Duration, MaxInFlight: int(s.Starts.MaxInFlight),
-		MassDeathMin: int(s.MassDeath.MinSessions), MassDeathPercent: int(s.MassDeath.Percent),
-		ArchiveFor: s.Retention.Archive.Duration,
-		Base:       base, Command: client.Command,
+		Base:        base, Command: client.Command,
 		Tmux:      conn,
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
 		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths,

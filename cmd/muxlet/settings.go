@@ -14,11 +14,24 @@ import (
 // settings are those in force, with the flags of this command line laid over
 // them.
 func (g *globals) settings() (*config.Effective, error) {
+	in, err := g.inputs()
+	if err != nil {
+		return nil, err
+	}
+	effective, err := config.Load(in)
+	if err != nil {
+		return nil, err
+	}
+	return g.withFlags(effective), nil
+}
+
+// inputs are what the settings are made of, besides their file.
+func (g *globals) inputs() (config.Inputs, error) {
 	directory, err := os.Getwd()
 	if err != nil {
-		return nil, fmt.Errorf("find the working directory: %w", err)
+		return config.Inputs{}, fmt.Errorf("find the working directory: %w", err)
 	}
-	effective, err := config.Load(config.Inputs{
+	return config.Inputs{
 		Config:     g.given("config", g.flags.config),
 		StateDir:   g.given("state-dir", g.flags.stateDir),
 		RuntimeDir: g.given("runtime-dir", g.flags.runtimeDir),
@@ -27,15 +40,16 @@ func (g *globals) settings() (*config.Effective, error) {
 		Home:       g.home,
 		WorkingDir: directory,
 		UID:        g.uid,
-	})
-	if err != nil {
-		return nil, err
-	}
+	}, nil
+}
+
+// withFlags lays the flags over the settings that Load does not know.
+func (g *globals) withFlags(effective *config.Effective) *config.Effective {
 	if g.given(verbosityFlag, "") != nil {
 		effective.Logging.Verbosity = g.flags.verbosity
 		effective.Origin["logging.verbosity"] = config.OriginFlag
 	}
-	return effective, nil
+	return effective
 }
 
 // given is the value of a flag, nil when the flag was not given.

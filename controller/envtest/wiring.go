@@ -48,12 +48,14 @@ func (e *Env) build() (*controller.Controller, func() error, error) {
 	conn := *e.conn
 	o := controller.Options{
 		Log: e.log.logger(), Clock: clock.RealClock{}, NewID: uuid.NewString, Version: "test",
-		Manifests: []string{e.Manifests}, ManifestPolicy: manifest.Policy{Settle: Settle, GuardMin: 3, GuardPercent: 50},
+		Initial: controller.Settings{
+			Manifests: []string{e.Manifests}, ManifestPolicy: manifest.Policy{Settle: Settle, GuardMin: 3, GuardPercent: 50},
+			Policy: e.Policy, Resync: Resync, MaxInFlight: e.MaxInFlight,
+			MassDeathMin: 5, MassDeathPercent: 50, ArchiveFor: time.Hour,
+		},
 		StateDir: e.State, RuntimeDir: e.Runtime, Socket: e.Socket(),
 		CompareBoot: func(string) (string, string) { return "unknown", "" },
-		Policy:      e.Policy, Resync: Resync, MaxInFlight: e.MaxInFlight,
-		MassDeathMin: 5, MassDeathPercent: 50, ArchiveFor: time.Hour,
-		Base: e.base(), Command: client.Command,
+		Base:        e.base(), Command: client.Command,
 		Tmux: &conn, Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(e.Runtime, uid) }},
 		Receipts: launch.Receipts{StateDir: e.State}, Deaths: deaths,
 		PrepareRuntime: e.prepare,

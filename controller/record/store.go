@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/muxlet/muxlet/spec/durable"
@@ -33,6 +34,12 @@ type Store struct {
 	// newer are the uids whose files Load found to be of a newer version, or not to
 	// be readable.
 	newer map[string]bool
+
+	mu sync.Mutex
+	// archived are the uids in the archive by name, once somebody has asked for one;
+	// names are the same the other way round.
+	archived map[string]map[string]bool
+	names    map[string]string
 }
 
 // NewStore keeps records below the state directory. Prepare makes the
@@ -40,30 +47,18 @@ type Store struct {
 func NewStore(stateDir string) *Store { return &Store{state: stateDir, newer: map[string]bool{}} }
 
 // Prepare makes the directories with mode 0700, and removes what interrupted
-// writes have left there. Nobody else may be writing records meanwhile.
+// writes have left there and in the state directory itself. Nobody else may be
+// writing there meanwhile.
 func (s *Store) Prepare() error {
-	for _, dir := range []string{s.records(), s.quarantine(), s.archive()} {
+	for _, dir := range []string{s.state, s.records(), s.quarantine(), s.archive()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("make state directory: %w", err)
 		}
-		if err := sweep(dir); err != nil {
-			return fmt.Errorf("remove what an interrupted write left: %w", err)
+		if err := durable.Sweep(dir, time.Time{}); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func sweep(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), durable.TempPrefix) {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
-		}
-	}
-	return err
 }
 
 func (s *Store) records() string    { return filepath.Join(s.state, dirRecords) }
@@ -257,68 +252,4 @@ func removeIfThere(path string) error {
 		return err
 	}
 	return nil
-}
-
-// Archive moves a record out of the way. It can be found again by name.
-func (s *Store) Archive(r Record) error {
-	if err := durable.Write(filepath.Join(s.archive(), r.UID+suffix), Version, r); err != nil {
-		return fmt.Errorf("archive record of session %s: %w", r.Name, err)
-	}
-	// The older one first: a crash in between must not bring it back.
-	for _, path := range []string{s.previous(r.UID), s.path(r.UID)} {
-		if err := removeIfThere(path); err != nil {
-			return fmt.Errorf("remove record of session %s: %w", r.Name, err)
-		}
-	}
-	return durable.SyncDir(s.records())
-}
-
-// Archived finds the newest archived record of a name that was archived at or
-// after notBefore. ok is false when there is none that can be read.
-func (s *Store) Archived(name string, notBefore time.Time) (r Record, ok bool) {
-	var newest time.Time
-	s.eachArchived(func(path string, at time.Time) {
-		var found Record
-		if at.Before(notBefore) || (ok && at.Before(newest)) {
-			return
-		}
-		if durable.Read(path, Version, &found) != nil || found.Name != name {
-			return
-		}
-		r, newest, ok = found, at, true
-	})
-	return r, ok
-}
-
-// Unarchive forgets an archived record that is in use again.
-func (s *Store) Unarchive(uid string) error {
-	if err := removeIfThere(filepath.Join(s.archive(), uid+suffix)); err != nil {
-		return fmt.Errorf("remove archived record: %w", err)
-	}
-	return nil
-}
-
-// PruneArchive removes what was archived before the given time.
-func (s *Store) PruneArchive(before time.Time) error {
-	var errs []error
-	s.eachArchived(func(path string, at time.Time) {
-		if at.Before(before) {
-			errs = append(errs, os.Remove(path))
-		}
-	})
-	return errors.Join(errs...)
-}
-
-func (s *Store) eachArchived(f func(path string, at time.Time)) {
-	entries, err := os.ReadDir(s.archive())
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !strings.HasSuffix(e.Name(), suffix) || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		f(filepath.Join(s.archive(), e.Name()), info.ModTime())
-	}
 }

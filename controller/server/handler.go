@@ -33,6 +33,7 @@ func Handler(backend Backend) http.Handler {
 		newRoute(allEventsPath, map[string]verb{http.MethodGet: api.listEvents}),
 		newRoute(prunePath, map[string]verb{http.MethodPost: api.prune}),
 		newRoute(statusPath, map[string]verb{http.MethodGet: api.status}),
+		newRoute(configPath, map[string]verb{http.MethodGet: api.config}),
 		newRoute(healthPath, map[string]verb{http.MethodGet: api.health}),
 		newRoute(readyPath, map[string]verb{http.MethodGet: api.ready}),
 		newRoute(versionPath, map[string]verb{http.MethodGet: api.version}),

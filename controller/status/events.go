@@ -65,6 +65,9 @@ func OpenRecorder(stateDir string, limit int) (*Recorder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make events directory: %w", err)
 	}
+	if err := durable.Sweep(dir, time.Time{}); err != nil {
+		return nil, err
+	}
 	r := &Recorder{path: filepath.Join(dir, "events.jsonl"), limit: max(limit, 1), nextID: 1}
 	data, err := os.ReadFile(r.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -198,6 +201,14 @@ func (r *Recorder) join(e Event) *Event {
 	r.events = append(r.events, &e)
 	r.trim()
 	return &e
+}
+
+// SetLimit changes how many events are kept; the oldest are dropped from now on.
+func (r *Recorder) SetLimit(limit int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.limit = max(limit, 1)
+	r.trim()
 }
 
 // List returns copies of the events of one session, or all when session is

@@ -63,6 +63,8 @@ type Conn struct {
 	Env []string
 	// Timeout bounds each call; 0 means 5 s. A call returns at most 0.2 s later.
 	Timeout time.Duration
+	// TimeoutOf, when set, names the timeout instead of Timeout: it may change.
+	TimeoutOf func() time.Duration
 	// SocketOf, when set, names the socket instead of Socket, as long as it is not
 	// empty: that of a live server which was started on another path.
 	SocketOf func() string
@@ -197,6 +199,9 @@ func (c *Conn) failure(ctx, bounded context.Context, program string, err error) 
 }
 
 func (c *Conn) timeout() time.Duration {
+	if c.TimeoutOf != nil {
+		return c.TimeoutOf()
+	}
 	if c.Timeout > 0 {
 		return c.Timeout
 	}

@@ -17,6 +17,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 // ErrCorrupt is matched by the error of Read for a file whose envelope or
@@ -79,6 +81,29 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
+}
+
+// Sweep removes the temporary files that crashed writes have left in a directory:
+// those that were last changed before the given time, or all of them when that is
+// zero and nobody writes there meanwhile. A directory that is missing has none.
+func Sweep(dir string, before time.Time) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), TempPrefix) {
+			continue
+		}
+		info, infoErr := e.Info()
+		if infoErr == nil && (before.IsZero() || info.ModTime().Before(before)) {
+			err = errors.Join(err, ignoreMissing(os.Remove(filepath.Join(dir, e.Name()))))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove what an interrupted write left: %w", err)
+	}
+	return nil
 }
 
 // SyncDir makes renames and removals in dir durable.

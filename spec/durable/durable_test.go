@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -189,4 +190,21 @@ func TestTheEnvelopeIsOneLineOfJSON(t *testing.T) {
 	require.InDelta(t, 3, env["version"], 0)
 	require.Equal(t, map[string]any{"name": "a", "n": 1.0}, env["data"])
 	require.Contains(t, env["checksum"], "sha256:")
+}
+
+func TestWhatCrashedWritesLeftIsSweptAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	old, young := filepath.Join(dir, TempPrefix+"old"), filepath.Join(dir, TempPrefix+"young")
+	for _, path := range []string{old, young, filepath.Join(dir, "kept")} {
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(old, long, long))
+	require.NoError(t, Sweep(dir, time.Now().Add(-time.Minute)))
+	require.NoFileExists(t, old)
+	require.FileExists(t, young, "somebody may be writing it")
+	require.NoError(t, Sweep(dir, time.Time{}))
+	require.NoFileExists(t, young)
+	require.FileExists(t, filepath.Join(dir, "kept"))
+	require.NoError(t, Sweep(filepath.Join(dir, "missing"), time.Time{}))
 }

@@ -1,0 +1,202 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/muxlet/muxlet/config"
+	"github.com/muxlet/muxlet/controller"
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/manifest"
+)
+
+// reloader keeps the settings of a running daemon up to date with their file. A
+// file that cannot be used changes nothing and is named until it is mended; flags
+// and environment go before the file as they did at the start; what needs a
+// restart stays as it is.
+type reloader struct {
+	inputs config.Inputs
+	flags  func(*config.Effective) *config.Effective
+	log    logr.Logger
+	level  *slog.LevelVar
+	// timeout of a call of tmux, in nanoseconds.
+	timeout  atomic.Int64
+	recorder *status.Recorder
+	// apply puts the settings of the controller in force.
+	apply func(controller.Settings)
+
+	mu      sync.Mutex
+	running *config.Effective
+	// waiting are the settings that need a restart to be used.
+	waiting []string
+	// problems are why the file is not in use; none when it is.
+	problems []string
+}
+
+func newReloader(g *globals, running *config.Effective, level *slog.LevelVar, recorder *status.Recorder, log logr.Logger) (*reloader, error) {
+	in, err := g.inputs()
+	if err != nil {
+		return nil, err
+	}
+	r := &reloader{inputs: in, flags: g.withFlags, log: log, level: level, recorder: recorder, running: running}
+	r.timeout.Store(int64(running.Tmux.Timeout.Duration))
+	return r, nil
+}
+
+// tmuxTimeout is the timeout of one call of tmux.
+func (r *reloader) tmuxTimeout() time.Duration { return time.Duration(r.timeout.Load()) }
+
+// run reads the settings again at notices of their file, at each hang-up signal,
+// and now and then, since notices get lost. It returns when ctx ends.
+func (r *reloader) run(ctx context.Context, hangUp <-chan os.Signal) {
+	watcher := manifest.NewWatcher(r.log)
+	defer func() { _ = watcher.Close() }()
+	file := config.File(r.inputs)
+	for {
+		if file != "" {
+			// Links on the way to it are watched, and the directory that it may appear in.
+			watcher.Sync(manifest.Read([]string{file}))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangUp:
+			r.reload(true)
+		case <-watcher.Hints():
+			r.reload(false)
+		case <-time.After(r.current().ResyncPeriod.Duration):
+			r.reload(false)
+		}
+	}
+}
+
+func (r *reloader) current() *config.Effective {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running
+}
+
+// reload reads the settings once. Nothing is said when nothing has changed, unless
+// somebody asked.
+func (r *reloader) reload(asked bool) {
+	running := r.current()
+	next, err := config.Reload(r.inputs, running)
+	if err != nil {
+		r.refuse(config.Problems(err), asked)
+		return
+	}
+	inUse, waiting := r.flags(next).Onto(running)
+	changed := inUse.Changed(running)
+	r.mu.Lock()
+	mended := len(r.problems) > 0
+	news := len(changed) > 0 || !slices.Equal(waiting, r.waiting)
+	r.running, r.waiting, r.problems = inUse, waiting, nil
+	r.mu.Unlock()
+	if len(changed) > 0 {
+		r.putInForce(inUse)
+	}
+	if news || mended || asked {
+		r.log.Info("Reloaded settings", "settings", inUse.File, "changed", changed, "needRestart", waiting)
+	}
+	if news || mended {
+		r.tell(plan.Normal, spec.ReasonSettingsReloaded, reloadedMessage(changed, waiting))
+	}
+}
+
+// refuse keeps the earlier settings and says why, once for the same mistake.
+func (r *reloader) refuse(problems []string, asked bool) {
+	r.mu.Lock()
+	news := !slices.Equal(problems, r.problems)
+	r.problems = problems
+	r.mu.Unlock()
+	if !news && !asked {
+		return
+	}
+	message := strings.Join(problems, "; ")
+	r.log.Info("Settings cannot be used, the earlier ones stay in force", "problem", message)
+	if news {
+		r.tell(plan.Warning, spec.ReasonSettingsInvalid, "The settings cannot be used, the earlier ones stay in force: "+message)
+	}
+}
+
+func (r *reloader) putInForce(s *config.Effective) {
+	r.level.Set(levelOf(s.Logging))
+	r.timeout.Store(int64(s.Tmux.Timeout.Duration))
+	r.recorder.SetLimit(int(s.Retention.Events))
+	r.apply(controllerSettings(s))
+}
+
+func reloadedMessage(changed, waiting []string) string {
+	message := "The settings are in force"
+	if len(changed) > 0 {
+		message = "The settings were read again; changed: " + strings.Join(changed, ", ")
+	}
+	if len(waiting) > 0 {
+		message += fmt.Sprintf("; %s: used once the daemon is started again", strings.Join(waiting, ", "))
+	}
+	return message
+}
+
+func (r *reloader) tell(kind plan.EventType, reason, message string) {
+	err := r.recorder.Record(status.Event{Type: string(kind), Reason: reason, Message: message, Last: time.Now().UTC().Round(0)})
+	if err != nil {
+		r.log.Error(err, "Event was not written")
+	}
+}
+
+// controllerSettings are what the controller needs of the settings.
+func controllerSettings(s *config.Effective) controller.Settings {
+	return controller.Settings{
+		Manifests:      s.Manifests,
+		ManifestPolicy: manifest.Policy{Settle: s.Removal.Settle.Duration, GuardMin: int(s.Removal.GuardMin), GuardPercent: int(s.Removal.GuardPercent)},
+		Policy: plan.Policy{
+			BackOffInitial: s.BackOff.Initial.Duration, BackOffMax: s.BackOff.Max.Duration, BackOffReset: s.BackOff.ResetAfter.Duration,
+			UnknownGrace: s.Observation.UnknownGracePeriod.Duration,
+		},
+		Resync: s.ResyncPeriod.Duration, MaxInFlight: int(s.Starts.MaxInFlight),
+		MassDeathMin: int(s.MassDeath.MinSessions), MassDeathPercent: int(s.MassDeath.Percent),
+		ArchiveFor: s.Retention.Archive.Duration,
+	}
+}
+
+// served is the API's backend: the controller, and the settings that it runs
+// with.
+type served struct {
+	*controller.Controller
+	settings *reloader
+}
+
+// Status is the controller's, with what is wrong with the settings.
+func (s served) Status() server.DaemonStatus {
+	st := s.Controller.Status()
+	s.settings.mu.Lock()
+	defer s.settings.mu.Unlock()
+	st.Problems = append(slices.Clone(s.settings.problems), st.Problems...)
+	return st
+}
+
+// Config is what the daemon runs with.
+func (s served) Config() server.RunningConfig {
+	s.settings.mu.Lock()
+	defer s.settings.mu.Unlock()
+	out := server.RunningConfig{File: s.settings.running.File, Problems: slices.Clone(s.settings.problems)}
+	for _, setting := range s.settings.running.Settings() {
+		out.Settings = append(out.Settings, server.RunningSetting(setting))
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muxlet/muxlet/spec/durable"
+)
+
+// Age alone bounds nothing for who adds and removes sessions by a program: of the
+// archive and of the quarantine the newest files are kept, at most so many.
+const (
+	maxArchived    = 10_000
+	maxQuarantined = 200
+)
+
+// Archive moves a record out of the way. It can be found again by name.
+func (s *Store) Archive(r Record) error {
+	if err := durable.Write(filepath.Join(s.archive(), r.UID+suffix), Version, r); err != nil {
+		return fmt.Errorf("archive record of session %s: %w", r.Name, err)
+	}
+	s.mu.Lock()
+	if s.archived != nil {
+		s.enter(r.UID, r.Name)
+	}
+	s.mu.Unlock()
+	// The older one first: a crash in between must not bring it back.
+	for _, path := range []string{s.previous(r.UID), s.path(r.UID)} {
+		if err := removeIfThere(path); err != nil {
+			return fmt.Errorf("remove record of session %s: %w", r.Name, err)
+		}
+	}
+	return durable.SyncDir(s.records())
+}
+
+// Archived finds the newest archived record of a name that was archived at or
+// after notBefore. ok is false when there is none that can be read.
+func (s *Store) Archived(name string, notBefore time.Time) (r Record, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readArchive()
+	var newest time.Time
+	for uid := range s.archived[name] {
+		path := filepath.Join(s.archive(), uid+suffix)
+		info, err := os.Stat(path)
+		if err != nil || info.ModTime().Before(notBefore) || (ok && info.ModTime().Before(newest)) {
+			continue
+		}
+		var found Record
+		if durable.Read(path, Version, &found) != nil || found.Name != name {
+			continue
+		}
+		r, newest, ok = found, info.ModTime(), true
+	}
+	return r, ok
+}
+
+// readArchive learns whose records are in the archive, at the first use. s.mu is
+// held.
+func (s *Store) readArchive() {
+	if s.archived != nil {
+		return
+	}
+	s.archived, s.names = map[string]map[string]bool{}, map[string]string{}
+	for _, f := range agedFiles(s.archive()) {
+		var found Record
+		uid, isRecord := strings.CutSuffix(filepath.Base(f.path), suffix)
+		if isRecord && durable.Read(f.path, Version, &found) == nil {
+			s.enter(uid, found.Name)
+		}
+	}
+}
+
+// enter notes an archived record. s.mu is held.
+func (s *Store) enter(uid, name string) {
+	s.leave(uid)
+	if s.archived[name] == nil {
+		s.archived[name] = map[string]bool{}
+	}
+	s.archived[name][uid], s.names[uid] = true, name
+}
+
+// leave forgets one. s.mu is held.
+func (s *Store) leave(uid string) {
+	name := s.names[uid]
+	delete(s.names, uid)
+	delete(s.archived[name], uid)
+	if len(s.archived[name]) == 0 {
+		delete(s.archived, name)
+	}
+}
+
+// Unarchive forgets an archived record that is in use again.
+func (s *Store) Unarchive(uid string) error {
+	if err := removeIfThere(filepath.Join(s.archive(), uid+suffix)); err != nil {
+		return fmt.Errorf("remove archived record: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave(uid)
+	return nil
+}
+
+// Prune removes what was archived or set aside before the given time, and the
+// oldest of what is more than can be of use to anybody.
+func (s *Store) Prune(before time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	removed, err := prune(s.archive(), before, maxArchived)
+	for _, path := range removed {
+		s.leave(strings.TrimSuffix(filepath.Base(path), suffix))
+	}
+	_, quarantineErr := prune(s.quarantine(), before, maxQuarantined)
+	return errors.Join(err, quarantineErr)
+}
+
+// prune removes the files of a directory that were changed before the given
+// time, and the oldest of those that are more than keep.
+func prune(dir string, before time.Time, keep int) (removed []string, err error) {
+	files := agedFiles(dir)
+	slices.SortFunc(files, func(a, b agedFile) int { return b.at.Compare(a.at) })
+	for i, f := range files {
+		if i < keep && !f.at.Before(before) {
+			continue
+		}
+		if e := removeIfThere(f.path); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		removed = append(removed, f.path)
+	}
+	return removed, err
+}
+
+// agedFile is a file and when it was last changed.
+type agedFile struct {
+	path string
+	at   time.Time
+}
+
+// agedFiles are the records of a directory. What else is there is not ours.
+func agedFiles(dir string) []agedFile {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var files []agedFile
+	for _, e := range entries {
+		info, err := e.Info()
+		ours := strings.HasSuffix(e.Name(), suffix) || strings.HasSuffix(e.Name(), previousSuffix)
+		if err != nil || !ours || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		files = append(files, agedFile{filepath.Join(dir, e.Name()), info.ModTime()})
+	}
+	return files
+}

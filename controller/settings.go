@@ -1,0 +1,56 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/spec/manifest"
+)
+
+// Settings are what may change under a running Controller. A pass reads them
+// once, so that it never mixes two editions; they are replaced as a whole and
+// never changed in place.
+type Settings struct {
+	// Manifests are the roots; ManifestPolicy the guard.
+	Manifests      []string
+	ManifestPolicy manifest.Policy
+	// Policy of the decisions.
+	Policy plan.Policy
+	// Resync is the time between two looks at everything.
+	Resync time.Duration
+	// MaxInFlight starts.
+	MaxInFlight int
+	// MassDeathMin and MassDeathPercent of the sessions seen dead at once call for
+	// a second look.
+	MassDeathMin, MassDeathPercent int
+	// ArchiveFor is how long the record of a removed session is kept.
+	ArchiveFor time.Duration
+}
+
+// settings are those in force now.
+func (c *Controller) settings() *Settings {
+	if s := c.reloaded.Load(); s != nil {
+		return s
+	}
+	return &c.Initial
+}
+
+// Reload puts other settings in force: every session is looked at under them. The
+// same settings again change nothing. It may be called at any time.
+func (c *Controller) Reload(s Settings) {
+	if reflect.DeepEqual(s, *c.settings()) {
+		return
+	}
+	c.reloaded.Store(&s)
+	for _, key := range c.budget.resize(s.MaxInFlight) {
+		c.queue.Add(key)
+	}
+	select {
+	case c.reread <- struct{}{}:
+	default:
+	}
+}
