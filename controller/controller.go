@@ -107,6 +107,9 @@ type Options struct {
 	Processes Processes
 	Receipts  Receipts
 	Deaths    Deaths
+	// Limits looks at what a start on the tmux server may use up; nil when that is
+	// not known.
+	Limits func(server observe.Process) observe.Limits
 	// ClaimInstance makes sure that no other daemon acts for the instance. Its error
 	// ends this one.
 	ClaimInstance func(instance string) error
@@ -141,6 +144,7 @@ type Controller struct {
 	loaded  chan struct{}
 	eyes    *eyes
 	budget  *budget
+	limits  limits
 	reader  manifest.Reader
 	watcher *manifest.Watcher
 

@@ -40,7 +40,7 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 	}
 	// A client that is found to be gone can be followed by a start in this pass.
 	if s.rec.Attempt == nil && (s.rec.Client == nil || in.Seen.Client == observe.Gone) {
-		in.Grant = c.budget.reserve(s.name)
+		in.Grant, in.Limits = c.budget.reserve(s.name), c.limitsOf(snap)
 		in.New = plan.NewAttempt{ID: c.NewID(), Instance: instance, Command: c.Command(sp), Base: c.Base}
 	}
 	return in
@@ -344,7 +344,7 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 	}
 	r.Name = s.name
 	if err := c.Store.Save(r); err != nil {
-		c.Log.Error(err, "Record was not made", "session", s.name)
+		c.Log.V(1).Info("Record was not made", "session", s.name, "err", err.Error())
 		s.unmade = plan.Verdict{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
 		return false
 	}
@@ -406,6 +406,7 @@ func (c *Controller) showWithoutRecord(s *session, w wish, snap *snapshot) {
 	}
 	p := plan.Plan{Verdict: v}
 	p.Verdict.Rule = "Refusal"
+	c.tellHindrance(s, v)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.created = firstTime(s.created, c.now())

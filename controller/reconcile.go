@@ -94,7 +94,7 @@ func (c *Controller) carryOut(ctx context.Context, s *session, in plan.Input, p 
 	}
 	if s.changed(p.Record) {
 		if err := c.save(p); err != nil {
-			c.Log.Error(err, "Record was not saved", "session", s.name)
+			c.Log.V(1).Info("Record was not saved", "session", s.name, "err", err.Error())
 			c.refuseUnsaved(s, in, p, err)
 			return
 		}
@@ -172,6 +172,7 @@ func (c *Controller) wake(keys []string) {
 func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 	a := p.Action
 	if starts(a.Kind) {
+		c.limits.spend()
 		if !c.makeWorkspace(s) {
 			return
 		}
@@ -264,6 +265,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	}
 	c.mu.Unlock()
 	c.logDecision(s, p)
+	c.tellHindrance(s, p.Verdict)
 	c.follow(s, in)
 	c.tellFirstLook()
 	if p.Verdict.Reason == spec.ReasonServerStarting {

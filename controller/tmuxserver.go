@@ -328,6 +328,7 @@ func (c *Controller) startServer(ctx context.Context) time.Duration {
 		out = actuator.Do(ctx, actuate.Action{Kind: actuate.ActionStartServer})
 	}
 	if out.Result == actuate.ResultDone {
+		c.Log.V(1).Info("Started tmux server", "message", out.Message)
 		c.tell("", "", plan.Event{Type: plan.Normal, Reason: spec.ReasonServerStarted, Message: "Started a tmux server on " + c.socket()})
 		return time.Millisecond
 	}

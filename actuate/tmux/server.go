@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/muxlet/muxlet/actuate"
@@ -43,8 +44,24 @@ func (t *Actuator) startServer(ctx context.Context) actuate.Outcome {
 		return failed(spec.ReasonForeignServer, "The tmux server on the socket belongs to somebody else; stop it, or give muxlet another runtime directory.")
 	case o.Result == actuate.ResultFailed && o.Reason != spec.ReasonTmuxNotFound:
 		o.Reason = spec.ReasonTmuxServerFailed
+	case o.Result == actuate.ResultDone:
+		o.Message = t.makeRoom(ctx)
 	}
 	return o
+}
+
+// makeRoom lets the server that was just started have as many panes as the system
+// allows. What goes wrong is only told: the server works, up to a lower number.
+func (t *Actuator) makeRoom(ctx context.Context) (trouble string) {
+	r := t.Conn.Run(ctx, nil, "display-message", "-p", "#{pid}")
+	pid, err := strconv.Atoi(strings.TrimSpace(r.Stdout))
+	if err == nil {
+		err = process.RaiseOpenFiles(pid, isTmuxServer)
+	}
+	if err != nil {
+		return fmt.Sprintf("The tmux server's limit of open files was not raised (%v).", err)
+	}
+	return ""
 }
 
 // claim makes the server ours, and lets it live without sessions and without
@@ -70,7 +87,11 @@ func (t *Actuator) configure(ctx context.Context, a actuate.Action) actuate.Outc
 	}
 	guard.require(observe.OptionServerInstance, "")
 	script := sequence(command("source-file", "-q", t.Conf), t.claim())
-	return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
+	o := outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
+	if o.Result == actuate.ResultDone {
+		o.Message = t.makeRoom(ctx)
+	}
+	return o
 }
 
 // keepServer claims a server anew that has been ours all the time, and that

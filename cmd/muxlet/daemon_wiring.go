@@ -66,7 +66,7 @@ func (g *globals) newController(s *config.Effective, timeout func() time.Duratio
 		Base:        base, Command: client.Command,
 		Tmux:      conn,
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
-		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths,
+		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths, Limits: process.Limits,
 		ClaimInstance: instance.claim, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder,

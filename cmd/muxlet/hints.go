@@ -80,6 +80,8 @@ var hints = map[string]hint{
 	spec.ReasonStartTimeout:      withName("See what the start waits for: muxlet attach %[1]s or muxlet logs %[1]s. A shell profile that asks or hangs is the usual cause; shellMode None does without one."),
 	spec.ReasonAttemptAbandoned:  withName("It is tried again by itself. See what the start left behind: muxlet logs %[1]s"),
 	spec.ReasonWaitingForBudget:  always("Wait: other sessions are starting. starts.maxInFlight in the settings sets how many may."),
+	spec.ReasonTooManyTerminals:  always("End what uses the terminals of this system, or raise kernel.pty.max; it is tried again by itself. What runs is not touched."),
+	spec.ReasonTooManyOpenFiles:  always("Raise the limit that the message names; it is tried again by itself. What runs is not touched."),
 	spec.ReasonNameConflict:      adviseNameConflict,
 	spec.ReasonPaneTaken:         always("Wait: what was started in the pane goes on there, and the client comes back beside it."),
 	spec.ReasonDuplicateClient:   always("More than one client of this session runs, and none is the recorded one: end those that should not be."),

@@ -57,7 +57,7 @@ func (e *Env) build() (*controller.Controller, func() error, error) {
 		CompareBoot: func(string) (string, string) { return "unknown", "" },
 		Base:        e.base(), Command: client.Command,
 		Tmux: &conn, Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(e.Runtime, uid) }},
-		Receipts: launch.Receipts{StateDir: e.State}, Deaths: deaths,
+		Receipts: launch.Receipts{StateDir: e.State}, Deaths: deaths, Limits: process.Limits,
 		PrepareRuntime: e.prepare,
 		ClaimInstance:  func(string) error { return nil },
 		NewActuator: func(instance string) actuate.Actuator {

@@ -164,6 +164,7 @@ func (v *verdicts) start(in Input, p Plan) {
 	}
 	v.must(in.Record.Stop == nil || in.Seen.Stop == observe.Gone, "a start during a stop")
 	v.must(in.Seen.ServerState == observe.ServerRunning && in.Seen.Confirmation == Confirmed && in.Grant == GrantStart, "a start that was not due")
+	v.must(!scarce(in.Limits.Terminals, spareTerminals) && !scarce(in.Limits.ServerFiles, spareServerFiles), "a start without the means for it")
 	v.must(in.Desired.Want == Keep && !p.Record.Spec.Suspend && p.Record.Latch == nil, "a start that nobody wants")
 	if after == nil {
 		v.must(false, "a start without an attempt in the record")

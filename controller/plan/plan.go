@@ -33,6 +33,8 @@ type Input struct {
 	Block Obstacle
 	// Grant says whether a start may be put in flight now.
 	Grant Grant
+	// Limits are what may run out by a start.
+	Limits observe.Limits
 	// New is what a new attempt is made of.
 	New NewAttempt
 	// Policy is what the settings say.
@@ -275,6 +277,7 @@ const (
 	pollDetach     = time.Second
 	pollSlow       = 250 * time.Millisecond
 	pollBudget     = 5 * time.Second
+	pollLimits     = 5 * time.Second
 	statusPatience = time.Second
 	markPatience   = time.Second
 	leftoverGrace  = 3 * time.Second
@@ -320,6 +323,7 @@ var rules = []rule{
 	{"BackOff", (*pass).waitForTime},
 	{"Server", (*pass).waitForServer},
 	{"Name", (*pass).waitForName},
+	{"Limits", (*pass).waitForLimits},
 	{"Budget", (*pass).waitForBudget},
 	{"Start", (*pass).start},
 }

@@ -193,6 +193,10 @@ func (d dice) input() Input {
 		in.Desired.Refusal = Verdict{Reason: spec.ReasonDuplicateName, Message: "two files declare it"}
 	}
 	if d.one(8) {
+		in.Limits.Terminals = observe.Use{Used: d.IntN(100), Limit: 100}
+		in.Limits.ServerFiles = observe.Use{Used: d.IntN(100), Limit: 100}
+	}
+	if d.one(8) {
 		in.Workspace.Obstacle = spec.ReasonWorkspaceMissing
 	}
 	return in
@@ -208,7 +212,7 @@ func TestEveryPlanKeepsTheInvariants(t *testing.T) {
 		acted[p.Action.Kind]++
 	})
 
-	for _, r := range []string{"Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Refusal", "Latch", "Occupied", "Block", "BackOff", "Server", "Name", "Budget", "Start"} {
+	for _, r := range []string{"Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Refusal", "Latch", "Occupied", "Block", "BackOff", "Server", "Name", "Limits", "Budget", "Start"} {
 		require.Positive(t, rules[r], "no input was decided by rule %s: the dice are bad", r)
 	}
 	for _, kind := range []actuate.Kind{actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionRelease, actuate.ActionReap, actuate.ActionSignal} {

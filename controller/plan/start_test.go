@@ -84,6 +84,17 @@ func TestALiveClientIsKept(t *testing.T) {
 	})
 }
 
+func limited(change func(*observe.Limits)) given { return func(in *Input) { change(&in.Limits) } }
+
+// says checks the words of the verdict.
+func says(words ...string) func(*testing.T, Plan) {
+	return func(t *testing.T, p Plan) {
+		for _, w := range words {
+			require.Contains(t, p.Verdict.Message, w)
+		}
+	}
+}
+
 func TestAStartWaitsForItsTurn(t *testing.T) {
 	waits := func(rule, reason string, requeue time.Duration) expect {
 		return expect{rule: rule, reason: reason, requeue: requeue, looked: true}
@@ -96,6 +107,26 @@ func TestAStartWaitsForItsTurn(t *testing.T) {
 		{"for a server that cannot be started, and says why", down(noServer, ofSeen(func(s *Seen) { s.ServerFailure = "no tmux" })), waits("Server", spec.ReasonTmuxServerFailed, 0)},
 		// I6
 		{"for a foreign tmux session to give the name up", down(ofSeen(func(s *Seen) { s.NameHolder = "$7" })), waits("Name", spec.ReasonNameConflict, 0)},
+		{"for a terminal to be free", down(limited(func(l *observe.Limits) { l.Terminals = observe.Use{Used: 3056, Limit: 3072} })), expect{
+			rule: "Limits", reason: spec.ReasonTooManyTerminals, requeue: pollLimits, looked: true, also: says("3056 of 3072", "sysctl -w kernel.pty.max"),
+		}},
+		{"for a descriptor of the server, whose limit can be raised", down(limited(func(l *observe.Limits) {
+			l.ServerFiles, l.ServerHardLimit = observe.Use{Used: 992, Limit: 1024}, 4096
+		})), expect{
+			rule: "Limits", reason: spec.ReasonTooManyOpenFiles, requeue: pollLimits, looked: true, also: says("pid 10", "992 of its 1024", "prlimit --pid 10 --nofile=4096:4096"),
+		}},
+		{"for a descriptor of the server, whose limit cannot be raised by us", down(limited(func(l *observe.Limits) {
+			l.ServerFiles, l.ServerHardLimit = observe.Use{Used: 1024, Limit: 1024}, 1024
+		})), expect{
+			rule: "Limits", reason: spec.ReasonTooManyOpenFiles, requeue: pollLimits, looked: true, also: says("LimitNOFILE=2048"),
+		}},
+		{"for a descriptor of the daemon", down(limited(func(l *observe.Limits) { l.OwnFiles = observe.Use{Used: 960, Limit: 1024} })), expect{
+			rule: "Limits", reason: spec.ReasonTooManyOpenFiles, requeue: pollLimits, looked: true, also: says("the daemon has 960 of its 1024"),
+		}},
+		{"for nothing with just enough", down(limited(func(l *observe.Limits) {
+			l.Terminals, l.ServerFiles, l.OwnFiles = observe.Use{Used: 3055, Limit: 3072}, observe.Use{Used: 991, Limit: 1024}, observe.Use{Used: 959, Limit: 1024}
+		})), creates(nil)},
+		{"and what runs is left alone", up(limited(func(l *observe.Limits) { l.Terminals = observe.Use{Used: 9, Limit: 9} })), expect{rule: "Live", reason: spec.ReasonRunning, looked: true}},
 		// A11
 		{"for other starts", down(func(in *Input) { in.Grant = GrantNone }), waits("Budget", spec.ReasonWaitingForBudget, pollBudget)},
 	})

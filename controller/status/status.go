@@ -42,7 +42,7 @@ var stalling = map[string]bool{
 	spec.ReasonCommandNotFound: true, spec.ReasonEnvFileMissing: true, spec.ReasonEnvFileInvalid: true,
 	spec.ReasonNameConflict: true, spec.ReasonDuplicateClient: true, spec.ReasonInvalid: true,
 	spec.ReasonDuplicateName: true, spec.ReasonRecordTooNew: true, spec.ReasonRecordQuarantined: true,
-	spec.ReasonStateUnwritable: true, spec.ReasonClientIgnoresKill: true,
+	spec.ReasonStateUnwritable: true, spec.ReasonTooManyTerminals: true, spec.ReasonTooManyOpenFiles: true, spec.ReasonClientIgnoresKill: true,
 }
 
 // Summarize computes the status of a session that was visited.
