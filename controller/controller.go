@@ -156,6 +156,8 @@ type Controller struct {
 	mu       sync.Mutex
 	sessions map[string]*session
 	bad      map[string]record.Bad
+	// nameless are the uids of damaged records that did not tell their session.
+	nameless map[string]bool
 	desired  manifest.DesiredSet
 	read     bool
 	instance string
@@ -180,6 +182,7 @@ func New(o Options) *Controller {
 		budget:   newBudget(o.Initial.MaxInFlight),
 		sessions: map[string]*session{},
 		bad:      map[string]record.Bad{},
+		nameless: map[string]bool{},
 		attempts: map[string]string{},
 		loaded:   make(chan struct{}),
 		reread:   make(chan struct{}, 1),

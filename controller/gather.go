@@ -343,7 +343,12 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 		r, archived = record.Record{UID: uid, CreatedAt: now, Incarnation: labels.Incarnation}, false
 	}
 	r.Name = s.name
-	if err := c.Store.Save(r); err != nil {
+	// A record is made for a start that is to come.
+	err := c.Store.Room()
+	if err == nil {
+		err = c.Store.Save(r)
+	}
+	if err != nil {
 		c.Log.V(1).Info("Record was not made", "session", s.name, "err", err.Error())
 		s.unmade = plan.Verdict{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
 		return false
@@ -355,6 +360,9 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !archived {
+		c.tellNameless(s.name, r.UID)
+	}
 	s.hold(r)
 	// That it is declared again is a wish for it now: recoveryPolicy is about
 	// sessions that were declared all the time.

@@ -42,7 +42,10 @@ func (c *Controller) loadRecords() error {
 		case !errors.Is(b.Err, durable.ErrCorrupt):
 			c.tell("", b.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordTooNew, Message: badRecord(b).Message})
 		default:
-			c.tell(b.Name, b.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: "Both generations of the record were damaged and set aside in quarantine/"})
+			c.tell(b.Name, b.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: quarantined(b.UID)})
+			if b.Name == "" {
+				c.nameless[b.UID] = true
+			}
 		}
 	}
 	for _, r := range loaded.Records {
@@ -56,6 +59,25 @@ func (c *Controller) loadRecords() error {
 		}
 	}
 	return nil
+}
+
+func quarantined(uid string) string {
+	return fmt.Sprintf("Both generations of the record were damaged and set aside (quarantine/%s.json): what runs is adopted by its labels, else the session begins anew", uid)
+}
+
+// tellNameless tells a session that gets a record of a damaged one that did not
+// tell its name. With its uid it was this session's own; otherwise it may have
+// been.
+func (c *Controller) tellNameless(name, uid string) {
+	if len(c.nameless) == 0 {
+		return
+	}
+	message := "A damaged record that did not tell its session was set aside (quarantine/): if it was this session's, its numbers and back-off begin anew"
+	if c.nameless[uid] {
+		delete(c.nameless, uid)
+		message = quarantined(uid)
+	}
+	c.tell(name, uid, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: message})
 }
 
 // unfinishedRetry is when a manifest that is being written is looked at again: no

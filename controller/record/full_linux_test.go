@@ -106,6 +106,7 @@ func TestAReadOnlyDiskKeepsTheOldRecord(t *testing.T) {
 	require.ErrorIs(t, s.Save(generation(2)), unix.EROFS)
 	require.ErrorIs(t, s.Archive(generation(2)), unix.EROFS)
 	require.ErrorIs(t, s.Unarchive("other"), unix.EROFS)
+	require.ErrorContains(t, s.Room(), dir+" is on a read-only file system: make it writable")
 	require.Equal(t, Loaded{Records: []Record{generation(1)}}, load(t, s))
 }
 

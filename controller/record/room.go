@@ -14,6 +14,8 @@ import (
 const (
 	minFreeBytes  = 1 << 20
 	minFreeInodes = 64
+	// readOnly is ST_RDONLY of Linux and MNT_RDONLY of darwin.
+	readOnly = 1
 )
 
 // Room says whether the state directory's file system has room for a start. The
@@ -22,6 +24,9 @@ func (s *Store) Room() error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(s.state, &st); err != nil {
 		return fmt.Errorf("ask for the free space of state directory %s: %w", s.state, err)
+	}
+	if st.Flags&readOnly != 0 {
+		return fmt.Errorf("state directory %s is on a read-only file system: make it writable (mount -o remount,rw), and starts go on by themselves", s.state)
 	}
 	free := uint64(st.Bavail) * uint64(st.Bsize)
 	if st.Blocks > 0 && free < minFreeBytes {

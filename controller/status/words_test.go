@@ -109,6 +109,8 @@ func TestEveryVerdictHasAWord(t *testing.T) {
 		{down(spec.ReasonEnvFileMissing), spec.StatusBlocked},
 		{down(spec.ReasonEnvFileInvalid), spec.StatusBlocked},
 		{down(spec.ReasonStateUnwritable), spec.StatusBlocked},
+		{down(spec.ReasonTooManyTerminals), spec.StatusBlocked},
+		{down(spec.ReasonTooManyOpenFiles), spec.StatusBlocked},
 		{down(spec.ReasonRecordTooNew), spec.StatusBlocked},
 		{down(spec.ReasonRecordQuarantined), spec.StatusBlocked},
 		{down(spec.ReasonRemoved), spec.StatusStopping},

@@ -27,22 +27,82 @@ func TestAFullDiskStopsStartsSaysWhyAndLosesNothing(t *testing.T) {
 	require.NoError(t, unix.Mount("none", w.state, "tmpfs", 0, "size=8m,mode=0700"))
 	t.Cleanup(func() { _ = unix.Unmount(w.state, unix.MNT_DETACH) })
 	w.start()
-	before := w.several(2, "stay")
+	before := w.several(3, "stay")
 	w.fill(w.state + "/ballast")
 	signal(t, before["s0"], unix.SIGKILL)
 	w.declare("new", "stay")
-	w.eventually([]string{"describe", "s0"}, "StateUnwritable")
+	w.nothingStarts(before, "is full")
+	signal(t, before["s2"], unix.SIGTERM)
+	w.eventually([]string{"describe", "s2"}, "StateUnwritable")
+	require.NoError(t, os.Remove(w.state+"/ballast"))
+	w.recovers(before)
+}
+
+// nothingStarts while s0 is dead and the state cannot be written: it is loud, and
+// s1 is not touched.
+func (w *World) nothingStarts(before map[string]int, why string) {
+	w.Helper()
+	w.eventually([]string{"describe", "s0"}, spec.ReasonStateUnwritable, why)
+	w.eventually([]string{"describe", "new"}, spec.ReasonStateUnwritable)
+	w.eventually([]string{"get", "s0"}, string(spec.StatusBlocked))
+	for _, kind := range []string{spec.ConditionReady, spec.ConditionStalled} {
+		assert.Equal(w, spec.ReasonStateUnwritable, reason(w.get("s0"), kind), kind)
+	}
+	for _, name := range []string{"s0", "new"} {
+		assert.Contains(w, w.events(name), spec.ReasonStateUnwritable)
+	}
+	assert.Contains(w, w.line("reason=StateUnwritable"), why)
 	w.holds("nothing is started", 2*time.Second, func() bool { return len(w.startsOf("s0")) == 1 && len(w.startsOf("new")) == 0 })
 	_, alive := ticksOf(before["s1"])
-	assert.True(t, alive)
-	require.NoError(t, os.Remove(w.state+"/ballast"))
-	w.runsAs("s0", 2)
+	assert.True(w, alive)
+}
+
+// recovers by itself: what died meanwhile is counted, what ran goes on, and the
+// next daemon knows all of it.
+func (w *World) recovers(before map[string]int) {
+	w.Helper()
+	for name, sign := range map[string]string{"s0": "SIGKILL", "s2": "SIGTERM"} {
+		s := w.runsAs(name, 2)
+		end := s.Status.Client.LastTermination
+		if assert.NotNil(w, end, name) {
+			assert.Equal(w, sign, end.Signal, "the death while nothing could be written is counted: "+name)
+			assert.EqualValues(w, 1, end.Incarnation)
+		}
+		assert.EqualValues(w, 1, s.Status.Client.RestartCount)
+		w.nth(name, 2)
+	}
 	w.runsAs("new", 1)
-	assert.Equal(t, before["s1"], pid(w.runs("s1")))
+	assert.Equal(w, before["s1"], pid(w.runs("s1")))
 	w.kill()
 	w.start()
-	w.runsAs("s0", 2)
-	w.oneEach(map[string]int{"s0": 0, "s1": 0, "new": 0})
+	for name, incarnation := range map[string]int64{"s0": 2, "s1": 1, "s2": 2, "new": 1} {
+		w.runsAs(name, incarnation)
+	}
+	assert.Equal(w, before["s1"], pid(w.runs("s1")))
+	w.oneEach(map[string]int{"s0": 0, "s1": 0, "s2": 0, "new": 0})
+}
+
+// M3, for a file system that was mounted read-only after an error.
+func TestAStateThatBecomesReadOnlyStopsStartsSaysWhyAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	require.NoError(t, os.MkdirAll(w.state, 0o700))
+	require.NoError(t, unix.Mount("none", w.state, "tmpfs", 0, "size=8m,mode=0700"))
+	t.Cleanup(func() { _ = unix.Unmount(w.state, unix.MNT_DETACH) })
+	w.start()
+	before := w.several(3, "stay")
+	// A bind of itself: what is open for writing does not keep it from being
+	// read-only.
+	require.NoError(t, unix.Mount(w.state, w.state, "", unix.MS_BIND, ""))
+	require.NoError(t, unix.Mount("", w.state, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+	t.Cleanup(func() { _ = unix.Unmount(w.state, unix.MNT_DETACH) })
+	signal(t, before["s0"], unix.SIGKILL)
+	w.declare("new", "stay")
+	w.nothingStarts(before, "read-only file system")
+	signal(t, before["s2"], unix.SIGTERM)
+	w.eventually([]string{"describe", "s2"}, "StateUnwritable")
+	require.NoError(t, unix.Unmount(w.state, unix.MNT_DETACH))
+	w.recovers(before)
 }
 
 // fill the file system of a file to its last byte.
