@@ -372,6 +372,7 @@ func (c *Controller) Status() server.DaemonStatus {
 		Tmux: server.ObservedStatus{State: server.StateUnknown, Reason: spec.ReasonNotYetObserved, Message: "tmux was not asked yet", At: metav1.NewTime(lastKnown)},
 		Held: held,
 	}
+	st.Problems = c.hindered()
 	for _, p := range c.desired.Problems {
 		st.Problems = append(st.Problems, p.Error())
 	}

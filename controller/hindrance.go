@@ -4,6 +4,10 @@
 package controller
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/spec"
 )
@@ -15,14 +19,38 @@ var hindrances = map[string]bool{
 	spec.ReasonStateUnwritable: true, spec.ReasonTooManyTerminals: true, spec.ReasonTooManyOpenFiles: true,
 }
 
-// tellHindrance records an event when a hindrance begins.
+// tellHindrance records an event when a hindrance begins, and remembers it for
+// the daemon's status.
 func (c *Controller) tellHindrance(s *session, v plan.Verdict) {
 	if !hindrances[v.Reason] {
-		s.hindered = ""
-		return
+		v = plan.Verdict{}
 	}
-	if s.hindered != v.Reason {
-		s.hindered = v.Reason
+	c.mu.Lock()
+	before := s.hindered.Reason
+	s.hindered = v
+	c.mu.Unlock()
+	if v.Reason != "" && before != v.Reason {
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: v.Reason, Message: v.Message})
 	}
+}
+
+// hindered has one line for each hindrance: how many sessions it keeps down, and
+// what one of them says of it. c.mu is held.
+func (c *Controller) hindered() []string {
+	count, message := map[string]int{}, map[string]string{}
+	for _, s := range c.sessions {
+		v := s.hindered
+		if v.Reason == "" {
+			continue
+		}
+		count[v.Reason]++
+		if message[v.Reason] == "" || v.Message < message[v.Reason] {
+			message[v.Reason] = v.Message
+		}
+	}
+	var lines []string
+	for _, reason := range slices.Sorted(maps.Keys(count)) {
+		lines = append(lines, fmt.Sprintf("nothing is started (%s, sessions that wait: %d): %s", reason, count[reason], message[reason]))
+	}
+	return lines
 }

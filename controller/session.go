@@ -61,8 +61,8 @@ type session struct {
 	holderSince time.Time
 	// unmade is why no record could be made.
 	unmade plan.Verdict
-	// hindered is the hindrance that the last event told of; empty when there is none.
-	hindered string
+	// hindered is the hindrance that keeps it down; empty when there is none.
+	hindered plan.Verdict
 	// rule and reason of the last decision that was logged.
 	logged plan.Verdict
 }

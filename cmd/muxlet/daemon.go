@@ -39,7 +39,8 @@ func newDaemonCommand(g *globals) *cobra.Command {
 		Use:   "daemon",
 		Short: "Keep the declared sessions alive, in the foreground",
 		Long: "Keep the declared sessions alive, in the foreground. Ending the daemon ends no\n" +
-			"session: they go on in tmux, and the next daemon takes them over.",
+			"session: they go on in tmux, and the next daemon takes them over.\n" +
+			"The settings are read again when their file changes and at SIGHUP.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			g.command = cmd

@@ -72,7 +72,8 @@ type DaemonStatus struct {
 	TmuxSocket string `json:"tmuxSocket"`
 	// Tmux is what the last look at the tmux server gave.
 	Tmux ObservedStatus `json:"tmux"`
-	// Problems of the manifests, one line each, starting with file:line:column.
+	// Problems of the system that keep sessions down, of the settings, and of the
+	// manifests: one line each, those of files starting with file:line:column.
 	Problems []string `json:"problems,omitempty"`
 	// Held are the removals that are held back.
 	Held []HeldRemoval `json:"held,omitempty"`

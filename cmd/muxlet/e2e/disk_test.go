@@ -44,7 +44,7 @@ func (w *World) nothingStarts(before map[string]int, why string) {
 	w.Helper()
 	w.eventually([]string{"describe", "s0"}, spec.ReasonStateUnwritable, why)
 	w.eventually([]string{"describe", "new"}, spec.ReasonStateUnwritable)
-	w.eventually([]string{"get", "s0"}, string(spec.StatusBlocked))
+	w.eventually([]string{"get"}, string(spec.StatusBlocked), "Problem: nothing is started (StateUnwritable", why)
 	for _, kind := range []string{spec.ConditionReady, spec.ConditionStalled} {
 		assert.Equal(w, spec.ReasonStateUnwritable, reason(w.get("s0"), kind), kind)
 	}
@@ -72,6 +72,7 @@ func (w *World) recovers(before map[string]int) {
 		w.nth(name, 2)
 	}
 	w.runsAs("new", 1)
+	assert.Empty(w, w.problems())
 	assert.Equal(w, before["s1"], pid(w.runs("s1")))
 	w.kill()
 	w.start()
