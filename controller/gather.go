@@ -343,12 +343,7 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 		r, archived = record.Record{UID: uid, CreatedAt: now, Incarnation: labels.Incarnation}, false
 	}
 	r.Name = s.name
-	// A record is made for a start that is to come.
-	err := c.Store.Room()
-	if err == nil {
-		err = c.Store.Save(r)
-	}
-	if err != nil {
+	if err := c.saveForStart(r); err != nil {
 		c.Log.V(1).Info("Record was not made", "session", s.name, "err", err.Error())
 		s.unmade = plan.Verdict{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
 		return false
@@ -360,9 +355,7 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !archived {
-		c.tellNameless(s.name, r.UID)
-	}
+	c.tellNameless(r, archived)
 	s.hold(r)
 	// That it is declared again is a wish for it now: recoveryPolicy is about
 	// sessions that were declared all the time.

@@ -67,17 +67,17 @@ func quarantined(uid string) string {
 
 // tellNameless tells a session that gets a record of a damaged one that did not
 // tell its name. With its uid it was this session's own; otherwise it may have
-// been.
-func (c *Controller) tellNameless(name, uid string) {
-	if len(c.nameless) == 0 {
+// been, unless its own was archived.
+func (c *Controller) tellNameless(r record.Record, archived bool) {
+	if len(c.nameless) == 0 || archived {
 		return
 	}
 	message := "A damaged record that did not tell its session was set aside (quarantine/): if it was this session's, its numbers and back-off begin anew"
-	if c.nameless[uid] {
-		delete(c.nameless, uid)
-		message = quarantined(uid)
+	if c.nameless[r.UID] {
+		delete(c.nameless, r.UID)
+		message = quarantined(r.UID)
 	}
-	c.tell(name, uid, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: message})
+	c.tell(r.Name, r.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: message})
 }
 
 // unfinishedRetry is when a manifest that is being written is looked at again: no

@@ -116,11 +116,16 @@ func (c *Controller) carryOut(ctx context.Context, s *session, in plan.Input, p 
 // writes as well.
 func (c *Controller) save(p *plan.Plan) error {
 	if starts(p.Action.Kind) {
-		if err := c.Store.Room(); err != nil {
-			return err
-		}
+		return c.saveForStart(p.Record)
 	}
 	return c.Store.Save(p.Record)
+}
+
+func (c *Controller) saveForStart(r record.Record) error {
+	if err := c.Store.Room(); err != nil {
+		return err
+	}
+	return c.Store.Save(r)
 }
 
 func starts(k actuate.Kind) bool {

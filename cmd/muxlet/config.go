@@ -80,7 +80,7 @@ func whyUnused(used server.RunningSetting, running server.RunningConfig, setting
 	case why != "":
 		return "restart it to change this, " + why
 	case len(running.Problems) > 0:
-		return "it cannot use its settings file, see muxlet get"
+		return "it cannot use its settings file, " + running.Problems[0]
 	}
 	return "it has not read the change yet"
 }
