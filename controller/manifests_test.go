@@ -142,7 +142,7 @@ func TestAnEditAsksForALookAtItsOwnSessionsAlone(t *testing.T) {
 	all()
 	recorder, err := status.OpenRecorder(t.TempDir(), 10)
 	require.NoError(t, err)
-	c := bare(t, Options{Manifests: []string{dir}, Recorder: recorder})
+	c := bare(t, Options{Initial: Settings{Manifests: []string{dir}}, Recorder: recorder})
 	c.watcher = manifest.NewWatcher(c.Log)
 	t.Cleanup(func() { assert.NoError(t, c.watcher.Close()) })
 	c.refresh(nil)

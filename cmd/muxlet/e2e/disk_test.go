@@ -72,7 +72,7 @@ func (w *World) recovers(before map[string]int) {
 		w.nth(name, 2)
 	}
 	w.runsAs("new", 1)
-	assert.Empty(w, w.problems())
+	assert.Empty(w, w.problems(""))
 	assert.Equal(w, before["s1"], pid(w.runs("s1")))
 	w.kill()
 	w.start()

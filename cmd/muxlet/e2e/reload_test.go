@@ -42,14 +42,6 @@ func (w *World) uses(name, value string) {
 	w.waitFor("the daemon uses "+name+" "+value, func() bool { return w.setting(name).Value == value })
 }
 
-// problems of the running daemon.
-func (w *World) problems() []string {
-	w.Helper()
-	status, err := w.api.Status(w.Context())
-	require.NoError(w, err)
-	return status.Problems
-}
-
 func TestAnEditOfTheSettingsIsInForceWithoutARestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, settings{"logging": settings{"verbosity": 0}, "backOff": settings{"initial": "1h", "max": "1h"}})
@@ -114,8 +106,8 @@ func TestInvalidSettingsKeepTheOldOnesUntilTheyAreMended(t *testing.T) {
 	before := w.several(1, "stay")
 	good := w.read(w.settingsFile())
 	w.write(w.settingsFile(), good+"massDeth:\n  percent: 40\n")
-	w.waitFor("the problem is told", func() bool { return len(w.problems()) == 1 })
-	problem := w.problems()[0]
+	w.waitFor("the problem is told", func() bool { return len(w.problems("")) == 1 })
+	problem := w.problems("")[0]
 	assert.Regexp(t, `config\.yaml:\d+:1: massDeth: .*did you mean "massDeath"`, problem)
 	assert.Contains(t, w.line("Settings cannot be used"), "massDeth")
 	events, err := w.api.Events(t.Context(), "")
@@ -136,7 +128,7 @@ func TestInvalidSettingsKeepTheOldOnesUntilTheyAreMended(t *testing.T) {
 
 	w.write(w.settingsFile(), strings.Replace(good, "maxInFlight: 3", "maxInFlight: 5", 1))
 	w.uses("starts.maxInFlight", "5")
-	assert.Empty(t, w.problems())
+	assert.Empty(t, w.problems(""))
 }
 
 // What an older muxlet must not misread is refused with both versions named.
@@ -147,8 +139,8 @@ func TestSettingsOfANewerVersionAreRefusedAndNamed(t *testing.T) {
 	before := w.several(1, "stay")
 	good := w.read(w.settingsFile())
 	w.write(w.settingsFile(), strings.Replace(good, "config.muxlet.dev/v1alpha1", "config.muxlet.dev/v2", 1))
-	w.waitFor("the problem is told", func() bool { return len(w.problems()) == 1 })
-	assert.Regexp(t, `config\.yaml:\d+:\d+: apiVersion: .*config\.muxlet\.dev/v2.*config\.muxlet\.dev/v1alpha1`, w.problems()[0])
+	w.waitFor("the problem is told", func() bool { return len(w.problems("")) == 1 })
+	assert.Regexp(t, `config\.yaml:\d+:\d+: apiVersion: .*config\.muxlet\.dev/v2.*config\.muxlet\.dev/v1alpha1`, w.problems("")[0])
 	w.kill()
 	w.daemon.expected = true
 	d := w.spawn()
@@ -193,12 +185,12 @@ func TestSettingsAreFoundAgainHoweverTheFileIsReplaced(t *testing.T) {
 	}
 
 	require.NoError(t, os.Remove(w.settingsFile()))
-	w.waitFor("that it is gone is told", func() bool { return len(w.problems()) == 1 })
-	assert.Contains(t, w.problems()[0], "put it back")
+	w.waitFor("that it is gone is told", func() bool { return len(w.problems("")) == 1 })
+	assert.Contains(t, w.problems("")[0], "put it back")
 	assert.Equal(t, "14", w.setting("starts.maxInFlight").Value, "a file that is not seen changes nothing")
 	w.write(w.settingsFile(), text("15"))
 	w.uses("starts.maxInFlight", "15")
-	assert.Empty(t, w.problems())
+	assert.Empty(t, w.problems(""))
 	w.untouched(before)
 }
 
