@@ -159,10 +159,11 @@ func TestAStartThatNeverBecomesReadyEndsWithStartTimeout(t *testing.T) {
 	assert.NotEqual(t, launcher.Attempt, e.Client("a").Attempt)
 }
 
-// detachingShell leaves the launcher behind, where nobody looks for it.
+// detachingShell leaves the launcher behind, where nobody looks for it: it is no
+// descendant of the shell any more, which would be ended with it.
 const detachingShell = `#!/bin/sh
 shift 3
-setsid "$@" </dev/null >/dev/null 2>&1 &
+( setsid "$@" </dev/null >/dev/null 2>&1 & )
 exec sleep 1000
 `
 

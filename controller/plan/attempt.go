@@ -158,41 +158,6 @@ func (p *pass) judgeFailure(a *record.Attempt) bool {
 	return false
 }
 
-// judgeSilent: no receipt yet. The launcher may still be on its way through the
-// person's profile, or it will never come.
-func (p *pass) judgeSilent(a *record.Attempt) bool {
-	pane, found := p.paneOfAttempt(a.ID)
-	over := !found || p.spent(pane)
-	timeout := startupTimeout(&a.Spec)
-	late := p.Now.Sub(a.OpenedAt) >= timeout
-	if a.Fence == record.FenceOpen {
-		switch reason := p.unwanted(); {
-		case reason != "":
-			return p.closeFence(reason, "given up before the client was executed")
-		case over:
-			return p.closeFence(spec.ReasonStartFailed, silentSentence(pane, found))
-		case late:
-			return p.closeFence(spec.ReasonStartTimeout, fmt.Sprintf("the launcher was not reached within %s: the shell's profile may hang, ask a question, or execute another program", timeout))
-		}
-		return p.say(spec.ReasonStarting, fmt.Sprintf("attempt of incarnation %d is in flight", a.Incarnation), p.pollAttempt(a, timeout))
-	}
-	if !over {
-		if pane.Live == observe.LivenessUnknown {
-			return p.notJudged(pane)
-		}
-		return p.beginStop(stopOfAttempt(a.Reason), pane.Process)
-	}
-	if p.Seen.Lease.State != observe.Gone {
-		return p.say(spec.ReasonStarting, "a launcher still holds the lease; waiting for its receipt", poll(p.Now.Sub(a.OpenedAt)))
-	}
-	if p.Seen.ReceiptState == ReceiptUnknown {
-		// It may tell of a client that ran: the number is not used again.
-		p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
-	}
-	p.failAttempt(a.Reason, a.Message)
-	return false
-}
-
 // pollAttempt looks at the timeout at the latest; receipts give hints too.
 func (p *pass) pollAttempt(a *record.Attempt, timeout time.Duration) time.Duration {
 	age := p.Now.Sub(a.OpenedAt)
@@ -217,14 +182,6 @@ func stopOfAttempt(reason string) record.StopReason {
 	return record.StopStartTimeout
 }
 
-func silentSentence(pane SeenPane, found bool) string {
-	if !found {
-		return "the pane was not there"
-	}
-	e := end{exit: exitOf(pane.Pane)}
-	return fmt.Sprintf("the shell ended before it reached the launcher (%s)", e.sentence())
-}
-
 // unwanted says why nobody wants the attempt any more; empty while it is wanted.
 func (p *pass) unwanted() string {
 	switch {
@@ -236,14 +193,6 @@ func (p *pass) unwanted() string {
 		return spec.ReasonTerminated
 	}
 	return ""
-}
-
-// closeFence makes it certain, once the record is on disk, that no launcher of
-// this attempt that has not taken the lease will execute anything.
-func (p *pass) closeFence(reason, message string) bool {
-	a := p.rec.Attempt
-	a.Fence, a.Reason, a.Message = record.FenceClosed, reason, message
-	return p.say(spec.ReasonStarting, "giving the attempt up: "+message, soon)
 }
 
 // failAttempt ends an attempt whose client was not executed. It is counted, but

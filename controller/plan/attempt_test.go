@@ -39,6 +39,11 @@ func failed(reason string) given {
 	}
 }
 
+// closed gives the attempt up now.
+func closed(r *record.Record, reason string) {
+	r.Attempt.Fence, r.Attempt.Reason, r.Attempt.ClosedAt = record.FenceClosed, reason, now
+}
+
 func fenced(reason string) given {
 	return ofRecord(func(r *record.Record) { r.Attempt.Fence, r.Attempt.Reason = record.FenceClosed, reason })
 }
@@ -103,7 +108,7 @@ func TestAnAttemptIsNotYetExecuted(t *testing.T) {
 			s.ReceiptState, s.Lease.State = ReceiptUnknown, observe.Gone
 		}), ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Minute) })), expect{
 			rule: "Attempt", reason: spec.ReasonStarting, requeue: soon, changes: func(r *record.Record) {
-				r.Attempt.Fence, r.Attempt.Reason = record.FenceClosed, spec.ReasonStartFailed
+				closed(r, spec.ReasonStartFailed)
 			},
 		}},
 	})
@@ -258,7 +263,7 @@ func TestASilentLauncherIsWaitedFor(t *testing.T) {
 func TestASilentAttemptIsFencedOff(t *testing.T) {
 	gives := func(reason string) expect {
 		return expect{rule: "Attempt", reason: spec.ReasonStarting, requeue: soon, changes: func(r *record.Record) {
-			r.Attempt.Fence, r.Attempt.Reason = record.FenceClosed, reason
+			closed(r, reason)
 		}}
 	}
 	old := ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Minute) })

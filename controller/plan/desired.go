@@ -50,6 +50,7 @@ func (p *pass) clampClock() {
 	clamp(&p.rec.BackOff.BoughtAt)
 	if a := p.rec.Attempt; a != nil {
 		clamp(&a.OpenedAt)
+		clamp(&a.ClosedAt)
 	}
 	if c := p.rec.Client; c != nil {
 		clamp(&c.StartedAt)

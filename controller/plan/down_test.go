@@ -225,9 +225,7 @@ func TestAPaneThatAPersonHasTakenIsTheirs(t *testing.T) {
 		e.events, e.changes = []string{"Warning Died"}, allOf(ended(spec.ReasonLost, nil), counted)
 		return e
 	}
-	fenced := func(r *record.Record) {
-		r.Attempt.Fence, r.Attempt.Reason = record.FenceClosed, spec.ReasonStartFailed
-	}
+	fenced := func(r *record.Record) { closed(r, spec.ReasonStartFailed) }
 	check(t, []row{
 		{"it is given up to them", down(ours, taken(0)), released},
 		{"with the death of the client that was in it", up(taken(0), gone(0)), lost(released)},

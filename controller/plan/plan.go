@@ -208,6 +208,9 @@ type Policy struct {
 	BackOffInitial, BackOffMax, BackOffReset time.Duration
 	// UnknownGrace is how long an unknown observation goes without a word.
 	UnknownGrace time.Duration
+	// Shell is the path of the program through which launchers are reached in shell
+	// modes Interactive and Login; for messages only.
+	Shell string
 }
 
 // Verdict is why the plan is what it is.

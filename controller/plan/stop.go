@@ -143,7 +143,11 @@ func (p *pass) signalTree(s *record.Stop) bool {
 		s.TreeKillAt = p.Now
 		p.signal(actuate.SignalKill, p.Seen.TreeRunning...)
 	}
-	return p.say(spec.ReasonStopping, fmt.Sprintf("ending %d processes that the client left", len(p.Seen.TreeRunning)), again)
+	who := "client"
+	if s.Reason == record.StopStartTimeout {
+		who = "profile"
+	}
+	return p.say(spec.ReasonStopping, fmt.Sprintf("ending %d processes that the %s left", len(p.Seen.TreeRunning), who), again)
 }
 
 func (p *pass) signal(sig actuate.Signal, processes ...observe.Process) {

@@ -98,9 +98,10 @@ type Attempt struct {
 	Spec spec.SessionSpec `json:"spec"`
 	// Demand that it serves; nil when nobody asked for it.
 	Demand *Demand `json:"demand,omitempty"`
-	// Reason and Message of giving it up, once the fence is closed.
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
+	// ClosedAt is when the fence was closed, Reason and Message are why.
+	ClosedAt time.Time `json:"closedAt,omitzero"`
+	Reason   string    `json:"reason,omitempty"`
+	Message  string    `json:"message,omitempty"`
 }
 
 // Client is one executed incarnation.
@@ -138,7 +139,15 @@ const (
 
 // EndsTree says whether the descendants are ended as well.
 func (r StopReason) EndsTree() bool {
-	return r == StopSuspended || r == StopTerminated || r == StopRemoved
+	switch r {
+	case StopSuspended, StopTerminated, StopRemoved:
+		return true
+	case StopStartTimeout:
+		// No client ran: what a profile left would be one more with each attempt.
+		return true
+	case StopRestarting, StopUpdating, StopOrphan, StopDuplicate, StopLeftover:
+	}
+	return false
 }
 
 // Stop is the ending of one process by us.

@@ -44,7 +44,7 @@ func full() Record {
 		UID: uid, Name: "shop", CreatedAt: now, Generation: 3, Spec: &s, Labels: map[string]string{"repo": "shop"}, File: "/m/shop.yaml", Held: "held", RemovedAt: now, LastFailed: "a3",
 		Incarnation: 4,
 		Attempt: &Attempt{
-			ID: "a5", Incarnation: 5, Fence: FenceOpen, OpenedAt: now, Spec: s, Reason: spec.ReasonStartTimeout, Message: "late",
+			ID: "a5", Incarnation: 5, Fence: FenceOpen, OpenedAt: now, Spec: s, Reason: spec.ReasonStartTimeout, Message: "late", ClosedAt: now,
 			Demand: &Demand{Reason: spec.ReasonRestarting, At: now},
 			Order: actuate.Order{
 				Instance: "i", UID: uid, Session: "shop", Incarnation: 5, Attempt: "a5", Command: []string{"agent"}, Directory: "/work",
@@ -145,11 +145,12 @@ func TestRestartsAreCountedFromTheSecondIncarnationOn(t *testing.T) {
 	}
 }
 
-// Restart and update leave the descendants; what is for good does not.
+// Restart and update leave the descendants; what is for good does not, nor does an
+// attempt whose client never ran.
 func TestDescendantsAreEndedWhereTheStopIsForGood(t *testing.T) {
 	for reason, want := range map[StopReason]bool{
-		StopSuspended: true, StopTerminated: true, StopRemoved: true,
-		StopRestarting: false, StopUpdating: false, StopOrphan: false, StopDuplicate: false, StopStartTimeout: false, StopLeftover: false,
+		StopSuspended: true, StopTerminated: true, StopRemoved: true, StopStartTimeout: true,
+		StopRestarting: false, StopUpdating: false, StopOrphan: false, StopDuplicate: false, StopLeftover: false,
 	} {
 		require.Equal(t, want, reason.EndsTree(), reason)
 	}
