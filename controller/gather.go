@@ -292,27 +292,27 @@ func blockCleared(b *record.Block) bool {
 			}
 		}
 		return filepath.IsAbs(b.LookedFor) && executable(b.LookedFor)
-	case spec.ReasonEnvFileMissing, spec.ReasonEnvFileInvalid:
-		if b.Reason == spec.ReasonEnvFileMissing {
-			_, err := os.Stat(b.File)
-			return err == nil
-		}
-		changed, err := changedAt(b.File)
-		return err == nil && changed.After(b.At)
+	case spec.ReasonCommandNotExecutable:
+		return changedSince(b.LookedFor, b.At) || b.File != "" && executable(b.File)
+	case spec.ReasonEnvFileMissing:
+		_, err := os.Stat(b.File)
+		return err == nil
+	case spec.ReasonEnvFileUnreadable:
+		return unix.Access(b.File, unix.R_OK) == nil
+	case spec.ReasonEnvFileInvalid:
+		return changedSince(b.File, b.At)
 	}
 	// The workspace is looked at in every pass; a block for it was left by the
 	// launcher, which may have seen what we do not.
 	return true
 }
 
-// changedAt is when a file, its mode or its owner last changed. The time of its
-// content alone may be old: mv and cp -p keep it.
-func changedAt(path string) (time.Time, error) {
+// changedSince says whether a file, its mode or its owner changed after a moment.
+// The time of its content alone may be old: mv and cp -p keep it.
+func changedSince(path string, moment time.Time) bool {
 	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return time.Time{}, err
-	}
-	return time.Unix(st.Ctim.Unix()), nil
+	err := unix.Stat(path, &st)
+	return err == nil && time.Unix(st.Ctim.Unix()).After(moment)
 }
 
 func executable(path string) bool {

@@ -148,8 +148,15 @@ const (
 	ReasonCommandNotFound = "CommandNotFound"
 	// ReasonEnvFileMissing: a file that env or envFrom names does not exist.
 	ReasonEnvFileMissing = "EnvFileMissing"
-	// ReasonEnvFileInvalid: a file that env or envFrom names cannot be used.
+	// ReasonEnvFileUnreadable: a file that env or envFrom names is there and could
+	// not be read.
+	ReasonEnvFileUnreadable = "EnvFileUnreadable"
+	// ReasonEnvFileInvalid: what is in a file that env or envFrom names cannot be
+	// used.
 	ReasonEnvFileInvalid = "EnvFileInvalid"
+	// ReasonCommandNotExecutable: the program was found, and the system cannot
+	// execute it as it is: no interpreter, another format or architecture.
+	ReasonCommandNotExecutable = "CommandNotExecutable"
 	// ReasonExecFailed: the system refused to execute the program.
 	ReasonExecFailed = "ExecFailed"
 	// ReasonFenced: the attempt was given up before its launcher got to run.

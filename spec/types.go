@@ -81,9 +81,11 @@ type ClientSpec struct {
 	Command []string `json:"command,omitempty"`
 	// Args are appended to the command.
 	Args []string `json:"args,omitempty"`
-	// Env is set after the shell's profile and after envFrom, in order.
+	// Env is set after the shell's profile and after envFrom, in order: it wins over
+	// both. Its PATH is also where the program is looked for.
 	Env []EnvVar `json:"env,omitempty"`
-	// EnvFrom reads files of NAME=value lines, in order; env wins over them.
+	// EnvFrom reads files of NAME=value lines, in order; they win over the shell's
+	// profile, later files and lines over earlier ones, and env over all of them.
 	EnvFrom []EnvFromSource `json:"envFrom,omitempty"`
 	// ShellMode says which environment the client sees. Default Interactive.
 	ShellMode ShellMode `json:"shellMode,omitempty"`
@@ -102,14 +104,16 @@ type EnvVar struct {
 
 // EnvVarSource is where a variable's value is read.
 type EnvVarSource struct {
-	// FileRef names a file; one trailing newline is removed from its content.
+	// FileRef names a file of at most 128 KiB; one newline at its end is removed.
 	FileRef *FileRef `json:"fileRef,omitempty"`
 }
 
 // EnvFromSource is a set of variables.
 type EnvFromSource struct {
-	// FileRef names a file of NAME=value lines; blank lines and lines that start
-	// with # are passed over.
+	// FileRef names a file of NAME=value lines, at most 1 MiB; blank lines and lines
+	// that start with # are passed over, and so is the word export before a name. A
+	// value that is quoted as a whole, as for a shell, loses its quotes; any other one
+	// is taken as it stands. Nothing is expanded.
 	FileRef *FileRef `json:"fileRef,omitempty"`
 }
 
@@ -117,7 +121,8 @@ type EnvFromSource struct {
 type FileRef struct {
 	// Path is absolute, or starts with ~ or $VAR.
 	Path string `json:"path"`
-	// Optional passes over a file that does not exist. Default false.
+	// Optional passes over a file that does not exist; one that is there must be
+	// usable all the same. Default false.
 	Optional bool `json:"optional,omitempty"`
 }
 

@@ -109,10 +109,16 @@ func validateEnvName(name string, at *field.Path) field.ErrorList {
 	case !identifier.MatchString(name):
 		detail := fmt.Sprintf("%q cannot be the name of a variable: use letters, digits and _, no digit first", name)
 		return field.ErrorList{field.Invalid(at, name, suggest(detail, nearestIdentifier(name)))}
-	case strings.HasPrefix(name, "MUXLET_") || name == "TMUX" || name == "TMUX_PANE":
+	case ReservedEnvName(name):
 		return field.ErrorList{field.Invalid(at, name, fmt.Sprintf("%q is set by muxlet or tmux and cannot be chosen", name))}
 	}
 	return nil
+}
+
+// ReservedEnvName says whether a variable is set by muxlet or tmux, and is nobody
+// else's to choose: the client's identity hangs on it.
+func ReservedEnvName(name string) bool {
+	return strings.HasPrefix(name, "MUXLET_") || name == "TMUX" || name == "TMUX_PANE"
 }
 
 // nearestIdentifier turns a text into a variable's name; empty when it cannot.

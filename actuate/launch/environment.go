@@ -95,12 +95,12 @@ func (e *env) addFile(ref *spec.FileRef) *fault {
 	if fault != nil || content == nil {
 		return fault
 	}
-	pairs, why := parseEnvFile(string(content))
+	pairs, line, why := parseEnvFile(string(content))
 	if why != "" {
-		return invalidFile(path, why)
+		return invalidLine(path, line, why)
 	}
-	for _, pair := range pairs {
-		e.set(pair[0], pair[1])
+	for _, p := range pairs {
+		e.set(p.name, p.value)
 	}
 	return nil
 }
@@ -116,7 +116,10 @@ func (e *env) addVariable(v spec.EnvVar) *fault {
 	if fault != nil || content == nil {
 		return fault
 	}
-	value := strings.TrimSuffix(string(content), "\n")
+	value, ended := strings.CutSuffix(string(content), "\n")
+	if ended {
+		value = strings.TrimSuffix(value, "\r")
+	}
 	if why := unfit(v.Name, value); why != "" {
 		return invalidFile(path, why)
 	}

@@ -121,7 +121,7 @@ func TestAnEnvFileThatCannotBeUsedIsNamedWithoutItsContent(t *testing.T) {
 	for name, content := range map[string]string{
 		"no equals sign":     "A=1\n" + hidden + "\n",
 		"not a name":         hidden + "-x=1\n",
-		"a shell's export":   "export A=" + hidden,
+		"a bare export":      "export " + hidden,
 		"a NUL byte":         "A=" + hidden + "\x00",
 		"a value too long":   "A=" + strings.Repeat(hidden, maxVariable/len(hidden)+1),
 		"more than is read":  strings.Repeat("A="+hidden+"\n", maxEnvFile/10+1),

@@ -6,6 +6,7 @@ package launch
 import (
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,4 +72,38 @@ func TestOnlyTheTerminalAndTheLeaseStayOpen(t *testing.T) {
 	p.before = []string{"/bin/sh", "-c", `exec 3</dev/null 5>/dev/null 9</dev/null; ulimit -Sn 256; exec "$@"`, "sh"}
 	require.Equal(t, 0, p.run(), p.stderr.String())
 	assert.Equal(t, []string{"0", "1", "2", "50", "256"}, strings.Fields(p.stdout.String()))
+}
+
+func init() { programs["powerless"] = powerlessMain }
+
+// powerlessMain executes argv as a superuser whom permission bits bind.
+func powerlessMain(argv []string) error {
+	runtime.LockOSThread()
+	for _, capability := range []uintptr{unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH} {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	return syscall.Exec(argv[0], argv, os.Environ())
+}
+
+// A profile may have set limits that the lease's usual descriptor does not fit in.
+func TestALowLimitOfOpenFilesIsNoObstacle(t *testing.T) {
+	p := newPane(t, "/bin/sh", "-c", "ls -1 /proc/$$/fd; ulimit -Hn")
+	p.before = []string{"/bin/sh", "-c", `ulimit -n 32; exec "$@"`, "sh"}
+	require.Equal(t, 0, p.run(), p.stderr.String())
+	words := strings.Fields(p.stdout.String())
+	require.Len(t, words, 5)
+	lease, err := strconv.Atoi(words[2])
+	require.NoError(t, err)
+	assert.Equal(t, []string{"0", "1", words[2], "2", "32"}, words)
+	assert.GreaterOrEqual(t, lease, lowDescriptor)
+}
+
+// A profile may have closed what it was started with.
+func TestClosedDescriptorsAreNotTakenForTheLease(t *testing.T) {
+	p := newPane(t, "/bin/sh", "-c", `ls -1 /proc/$$/fd`)
+	p.before = []string{"/bin/sh", "-c", `exec <&- 2>&-; exec "$@"`, "sh"}
+	require.Equal(t, 0, p.run())
+	assert.Equal(t, []string{"0", "1", "2", "50"}, strings.Fields(p.stdout.String()))
 }

@@ -21,12 +21,15 @@ const (
 	// leaseWait and leasePoll bound the wait for a client that is just ending.
 	leaseWait = 2 * time.Second
 	leasePoll = 20 * time.Millisecond
-	// leaseDescriptor is the lowest number that the lease may have. Shell
+	// leaseDescriptor is the lowest number that the lease should have. Shell
 	// scripts use the small ones, and to re-use a descriptor drops the lock.
 	// Linux keeps 64 descriptors within the process; for a higher number it makes
 	// a table, and a process with threads then waits for every processor
 	// (measured: 4 to 16 ms, the greater part of a restart).
 	leaseDescriptor = 50
+	// lowDescriptor is the lowest number that it has where a profile has set the
+	// limit of open files below that.
+	lowDescriptor = 10
 )
 
 // LeasePath is the file on which the client of session uid holds a lock.
@@ -79,6 +82,9 @@ func openLease(path string) (int, error) {
 	}
 	// Nothing is locked yet: the first descriptor may go.
 	fd, err := unix.FcntlInt(uintptr(low), syscall.F_DUPFD, leaseDescriptor)
+	if err != nil {
+		fd, err = unix.FcntlInt(uintptr(low), syscall.F_DUPFD, lowDescriptor)
+	}
 	return fd, errors.Join(err, syscall.Close(low))
 }
 

@@ -95,25 +95,3 @@ func executable(file string) error {
 	}
 	return nil
 }
-
-// execFault says why the system refused to execute the program.
-func execFault(program string, err error) *fault {
-	why := fmt.Sprintf("%v; try it in a shell", err)
-	switch {
-	case errors.Is(err, syscall.E2BIG):
-		why = "its arguments and environment are larger than the system takes; put long text into a file"
-	case errors.Is(err, syscall.ENOEXEC):
-		why = "it is not in a format that the system executes; a script needs a first line such as #!/bin/sh"
-	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
-		why = "permission was denied; look at its permissions, at those of the interpreter in its first line, and for a file system mounted noexec"
-	case errors.Is(err, syscall.ETXTBSY):
-		why = "it is being written; wait until that is complete"
-	case errors.Is(err, syscall.ENOENT):
-		why = "the interpreter that it names does not exist; install that, or correct its first line"
-	}
-	return &fault{
-		reason:    spec.ReasonExecFailed,
-		message:   fmt.Sprintf("The system refused to execute %s: %s.", program, why),
-		lookedFor: program,
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -80,23 +81,45 @@ func TestAProgramWithoutPermissionToExecuteSaysThatItWasFound(t *testing.T) {
 	assert.Contains(t, p.refused(spec.ReasonCommandNotFound).Message, "it is a directory")
 }
 
+// E7: what only a change of the file can mend is not tried again and again.
 func TestARefusalOfTheSystemIsOneClearSentence(t *testing.T) {
+	// The first 20 bytes of an ELF program for aarch64, and for nothing we know.
+	foreign := "\x7fELF\x02\x01\x01\x00" + strings.Repeat("\x00", 8) + "\x02\x00\xb7\x00\x01\x00\x00\x00" + strings.Repeat("\x00", 28) + "\x40\x00\x38\x00\x00\x00\x40\x00\x00\x00\x00\x00"
 	for name, c := range map[string]struct {
-		content, want string
+		content, want, interpreter string
 	}{
-		"a script without its first line": {"echo hello\n", "#!/bin/sh"},
-		"an interpreter that is missing":  {"#!/no/such/interpreter\n", "interpreter that it names does not exist"},
-		"an interpreter not executable":   {"#!/etc/passwd\n", "permission was denied"},
+		"a script without its first line":  {"echo hello\n", "#!/bin/sh", ""},
+		"an interpreter that is missing":   {"#!/no/such/interpreter -x\n", "interpreter that it names does not exist (/no/such/interpreter,", "/no/such/interpreter"},
+		"an interpreter with a CR":         {"#!/bin/sh\r\necho\n", "ends with a carriage return", "/bin/sh\r"},
+		"an interpreter not executable":    {"#!/etc/passwd\n", "permission was denied: the interpreter /etc/passwd", "/etc/passwd"},
+		"a program of another kind of CPU": {foreign, "another processor (aarch64)", ""},
+		"nothing at all":                   {"\x7fELF", "not in a format that the system executes", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPane(t, "./tool")
 			path := p.script(p.work, "tool", c.content, 0o700)
-			r := p.refused(spec.ReasonExecFailed)
+			r := p.refused(spec.ReasonCommandNotExecutable)
 			assert.Equal(t, path, r.LookedFor)
+			assert.Equal(t, c.interpreter, r.File, "what to look at again")
 			assert.Contains(t, r.Message, path)
 			assert.Contains(t, r.Message, c.want)
 		})
 	}
+}
+
+// What may be over in a moment is tried again by itself.
+func TestARefusalThatMayPassIsNotForGood(t *testing.T) {
+	for err, want := range map[syscall.Errno]string{
+		syscall.ETXTBSY: "it is being written", syscall.E2BIG: "put long text into a file",
+		syscall.ENOMEM: "cannot allocate memory", syscall.EACCES: "noexec", syscall.ENOENT: "removed at this very moment",
+	} {
+		f := execFault("/no/such/program", err)
+		assert.Equal(t, spec.ReasonExecFailed, f.reason)
+		assert.Contains(t, f.message, want)
+	}
+	f := execFault("/bin/true", syscall.ENOENT)
+	assert.Equal(t, spec.ReasonCommandNotExecutable, f.reason)
+	assert.Contains(t, f.message, "its dynamic loader")
 }
 
 func TestAProgramThatIsBeingWrittenIsRefusedAsThat(t *testing.T) {

@@ -147,7 +147,7 @@ func TestEveryReasonThatKeepsASessionDownHasAnAdvice(t *testing.T) {
 		spec.ReasonStartFailed, spec.ReasonStartTimeout, spec.ReasonAttemptAbandoned, spec.ReasonWaitingForBudget,
 		spec.ReasonNameConflict, spec.ReasonDuplicateClient, spec.ReasonClientIgnoresKill, spec.ReasonWorkspaceMissing,
 		spec.ReasonWorkspaceNotDirectory, spec.ReasonWorkspaceInaccessible, spec.ReasonCommandNotFound, spec.ReasonEnvFileMissing,
-		spec.ReasonEnvFileInvalid, spec.ReasonExecFailed, spec.ReasonLeaseHeld, spec.ReasonStateUnwritable,
+		spec.ReasonEnvFileUnreadable, spec.ReasonCommandNotExecutable, spec.ReasonEnvFileInvalid, spec.ReasonExecFailed, spec.ReasonLeaseHeld, spec.ReasonStateUnwritable,
 		spec.ReasonRecordQuarantined, spec.ReasonRecordTooNew, spec.ReasonSuspended, spec.ReasonTerminated,
 		spec.ReasonNotRecovered, spec.ReasonCompleted,
 	} {

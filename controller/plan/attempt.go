@@ -19,7 +19,9 @@ var permanent = map[string]bool{
 	spec.ReasonWorkspaceNotDirectory: true,
 	spec.ReasonWorkspaceInaccessible: true,
 	spec.ReasonEnvFileMissing:        true,
+	spec.ReasonEnvFileUnreadable:     true,
 	spec.ReasonEnvFileInvalid:        true,
+	spec.ReasonCommandNotExecutable:  true,
 }
 
 // Permanent says whether time alone does not mend a reason.
@@ -153,7 +155,9 @@ func (p *pass) judgeFailure(a *record.Attempt) bool {
 	}
 	p.failAttempt(r.Reason, r.Message)
 	if permanent[r.Reason] {
-		p.rec.Block = &record.Block{Reason: r.Reason, Message: r.Message, LookedFor: r.LookedFor, LookedIn: r.LookedIn, File: r.File, At: p.Now}
+		// What was mended since the launcher looked is mended.
+		at := p.Now.Add(-max(p.receiptAge(a), 0))
+		p.rec.Block = &record.Block{Reason: r.Reason, Message: r.Message, LookedFor: r.LookedFor, LookedIn: r.LookedIn, File: r.File, At: at}
 	}
 	return false
 }

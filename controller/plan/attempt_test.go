@@ -194,7 +194,7 @@ func TestAFailureReceiptEndsTheAttempt(t *testing.T) {
 	var rows []row
 	for _, reason := range []string{
 		spec.ReasonCommandNotFound, spec.ReasonWorkspaceMissing, spec.ReasonWorkspaceNotDirectory, spec.ReasonWorkspaceInaccessible,
-		spec.ReasonEnvFileMissing, spec.ReasonEnvFileInvalid,
+		spec.ReasonEnvFileMissing, spec.ReasonEnvFileUnreadable, spec.ReasonEnvFileInvalid, spec.ReasonCommandNotExecutable,
 	} {
 		require.True(t, Permanent(reason))
 		// E7

@@ -220,12 +220,13 @@ type Latch struct {
 type Block struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// LookedFor and LookedIn of CommandNotFound, File of the EnvFile reasons:
-	// what to look at again.
-	LookedFor string    `json:"lookedFor,omitempty"`
-	LookedIn  []string  `json:"lookedIn,omitempty"`
-	File      string    `json:"file,omitempty"`
-	At        time.Time `json:"at"`
+	// LookedFor and LookedIn of CommandNotFound, LookedFor and File (its interpreter)
+	// of CommandNotExecutable, File of the EnvFile reasons: what to look at again.
+	LookedFor string   `json:"lookedFor,omitempty"`
+	LookedIn  []string `json:"lookedIn,omitempty"`
+	File      string   `json:"file,omitempty"`
+	// At is when the failure was found.
+	At time.Time `json:"at"`
 }
 
 // RestartCount is the number of incarnations after the first.

@@ -40,6 +40,7 @@ type Input struct {
 var stalling = map[string]bool{
 	spec.ReasonWorkspaceMissing: true, spec.ReasonWorkspaceNotDirectory: true, spec.ReasonWorkspaceInaccessible: true,
 	spec.ReasonCommandNotFound: true, spec.ReasonEnvFileMissing: true, spec.ReasonEnvFileInvalid: true,
+	spec.ReasonEnvFileUnreadable: true, spec.ReasonCommandNotExecutable: true,
 	spec.ReasonNameConflict: true, spec.ReasonDuplicateClient: true, spec.ReasonInvalid: true,
 	spec.ReasonDuplicateName: true, spec.ReasonRecordTooNew: true, spec.ReasonRecordQuarantined: true,
 	spec.ReasonStateUnwritable: true, spec.ReasonTooManyTerminals: true, spec.ReasonTooManyOpenFiles: true, spec.ReasonClientIgnoresKill: true,

@@ -198,7 +198,7 @@ func TestEveryPermanentReasonStalls(t *testing.T) {
 			require.True(t, stalling[reason], reason)
 		}
 	}
-	require.Equal(t, 6, permanent)
+	require.Equal(t, 8, permanent)
 }
 
 func TestATransitionKeepsItsTime(t *testing.T) {
