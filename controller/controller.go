@@ -98,6 +98,9 @@ type Options struct {
 	// log, and the current one.
 	CompareBoot func(stored string) (change, current string)
 
+	// Shell is the shell that reaches the launchers of shell modes Interactive and
+	// Login.
+	Shell string
 	// Base is the environment of shellMode None, as NAME=value.
 	Base []string
 	// Command is the argv of a spec, by its class.

@@ -24,7 +24,7 @@ import (
 // nothing.
 func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w wish, instance string) plan.Input {
 	in := plan.Input{
-		Now: c.now(), Desired: w.Desired, Record: w.remembered(s.rec, c.now()), Policy: c.settings().Policy, FirstLook: !s.seen && !w.early,
+		Now: c.now(), Desired: w.Desired, Record: w.remembered(s.rec, c.now()), Policy: c.policy(), FirstLook: !s.seen && !w.early,
 		Seen: c.see(s, snap, instance),
 	}
 	sp := s.rec.Spec

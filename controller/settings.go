@@ -39,6 +39,13 @@ func (c *Controller) settings() *Settings {
 	return &c.Initial
 }
 
+// policy is what decisions are made by.
+func (c *Controller) policy() plan.Policy {
+	policy := c.settings().Policy
+	policy.Shell = c.Shell
+	return policy
+}
+
 // Reload puts other settings in force: every session is looked at under them. The
 // same settings again change nothing. It may be called at any time.
 func (c *Controller) Reload(s Settings) {

@@ -6,6 +6,7 @@ package tmux
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,14 +140,21 @@ func TestADirectoryThatTmuxWouldMisreadIsLeftToTheLauncher(t *testing.T) {
 }
 
 func TestTheProfileOfAShellReachesTheLauncherInThePanesOwnProcess(t *testing.T) {
-	for _, shell := range []string{"/bin/bash", "/bin/dash", "/bin/sh"} {
+	for _, shell := range []string{"/bin/bash", "/bin/dash", "/bin/sh", "/bin/zsh", "/bin/fish"} {
 		for mode, wanted := range map[spec.ShellMode][]string{
 			spec.ShellInteractive: {"PROFILE=1"}, spec.ShellLogin: {"PROFILE=1"}, spec.ShellNone: {},
 		} {
 			t.Run(shell+string(mode), func(t *testing.T) {
+				if _, err := exec.LookPath(shell); err != nil {
+					t.Skip("CI installs it:", err)
+				}
 				h := newHost(t)
 				h.Shell.Path = shell
-				require.NoError(t, os.WriteFile(filepath.Join(h.dir, ".profile"), []byte("export PROFILE=1\n"), 0o600))
+				for _, name := range []string{".profile", ".zprofile", ".config/fish/config.fish"} {
+					file := filepath.Join(h.dir, name)
+					require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+					require.NoError(t, os.WriteFile(file, []byte("export PROFILE=1\n"), 0o600))
+				}
 				h.done(actuate.Action{Kind: actuate.ActionStartServer})
 				l := h.launch("shop")
 				l.ShellMode = mode

@@ -5,7 +5,9 @@ package tmux
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,13 +33,15 @@ const fallbackShell = "/bin/sh"
 var shells = []string{"bash", "zsh", "dash", "sh", "fish"}
 
 // AccountShell finds the shell of the account uid in passwd, a file in the
-// format of /etc/passwd. An account that is not there, or whose shell is not
-// known to work or cannot be executed, gets /bin/sh with Supported false. The
-// error says that passwd could not be read; the Shell is usable all the same.
-func AccountShell(passwd string, uid int) (Shell, error) {
+// format of /etc/passwd. An account that is not there, as on macOS or with a
+// directory service, has the one that its environment names: given, the value of
+// SHELL. A shell that is not known to work or cannot be executed is replaced by
+// /bin/sh, with Supported false. The error says that passwd could not be read;
+// the Shell is usable all the same.
+func AccountShell(passwd string, uid int, given string) (Shell, error) {
 	file, err := os.Open(passwd)
 	if err != nil {
-		return Shell{Path: fallbackShell}, fmt.Errorf("read the account's shell: %w", err)
+		return givenShell(given), fmt.Errorf("read the account's shell: %w", err)
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
@@ -48,9 +52,16 @@ func AccountShell(passwd string, uid int) (Shell, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return Shell{Path: fallbackShell}, fmt.Errorf("read the account's shell: %w", err)
+		return givenShell(given), fmt.Errorf("read the account's shell: %w", err)
 	}
-	return Shell{Path: fallbackShell}, nil
+	return givenShell(given), nil
+}
+
+func givenShell(path string) Shell {
+	if path == "" {
+		return Shell{Path: fallbackShell}
+	}
+	return judgeShell(path)
 }
 
 func judgeShell(path string) Shell {
@@ -58,10 +69,39 @@ func judgeShell(path string) Shell {
 		// passwd(5): an empty field is /bin/sh.
 		return Shell{Path: fallbackShell, Supported: true, Account: fallbackShell}
 	}
-	info, err := os.Stat(path)
-	usable := err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
-	if usable && filepath.IsAbs(path) && slices.Contains(shells, filepath.Base(path)) {
+	if whyUnusable(path) == "" {
 		return Shell{Path: path, Supported: true, Account: path}
 	}
 	return Shell{Path: fallbackShell, Account: path}
+}
+
+// Problem says in a sentence why another shell stands in for the account's own;
+// empty when none does.
+func (s Shell) Problem() string {
+	switch {
+	case s.Supported:
+		return ""
+	case s.Account == "":
+		return "The account is not in /etc/passwd, and SHELL is not set"
+	}
+	return fmt.Sprintf("The account's shell %s %s", s.Account, whyUnusable(s.Account))
+}
+
+// whyUnusable is empty for a shell that is known to work.
+func whyUnusable(path string) string {
+	base := filepath.Base(path)
+	info, err := os.Stat(path)
+	switch {
+	case base == "nologin" || base == "false":
+		return "refuses logins"
+	case !slices.Contains(shells, base):
+		return fmt.Sprintf("is not one that muxlet knows to work (%s)", strings.Join(shells, ", "))
+	case !filepath.IsAbs(path):
+		return "is not an absolute path"
+	case errors.Is(err, fs.ErrNotExist):
+		return "does not exist"
+	case err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return "cannot be executed"
+	}
+	return ""
 }

@@ -38,11 +38,60 @@ func TestTheAccountsShellIsUsedWhenItIsKnownToWork(t *testing.T) {
 		1:   {Path: "/bin/sh"},
 		999: {Path: "/bin/sh"},
 	} {
-		got, err := AccountShell(passwd, uid)
+		got, err := AccountShell(passwd, uid, "")
 		require.NoError(t, err)
 		assert.Equal(t, want, got, uid)
 	}
-	got, err := AccountShell(filepath.Join(dir, "gone"), 0)
+	got, err := AccountShell(filepath.Join(dir, "gone"), 0, "")
 	require.Error(t, err)
 	assert.Equal(t, Shell{Path: "/bin/sh"}, got)
+}
+
+// macOS and directory services keep accounts elsewhere: SHELL tells there, and
+// nowhere else.
+func TestAnAccountThatIsNotInPasswdHasTheShellOfItsEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"zsh", "tcsh"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o700))
+	}
+	passwd := filepath.Join(dir, "passwd")
+	require.NoError(t, os.WriteFile(passwd, []byte("root:x:0:0:root:/root:/bin/sh\nservice:x:1:1::/:/usr/sbin/nologin\n"), 0o600))
+	for given, want := range map[string]Shell{
+		dir + "/zsh":  {Path: dir + "/zsh", Supported: true, Account: dir + "/zsh"},
+		dir + "/tcsh": {Path: "/bin/sh", Account: dir + "/tcsh"},
+		dir + "/fish": {Path: "/bin/sh", Account: dir + "/fish"},
+		"zsh":         {Path: "/bin/sh", Account: "zsh"},
+		"":            {Path: "/bin/sh"},
+	} {
+		for _, file := range []string{passwd, dir + "/no passwd"} {
+			got, _ := AccountShell(file, 1000, given)
+			assert.Equal(t, want, got, given)
+		}
+		got, err := AccountShell(passwd, 0, given)
+		require.NoError(t, err)
+		assert.Equal(t, "/bin/sh", got.Account, "who is in passwd has the shell that is there")
+		got, err = AccountShell(passwd, 1, given)
+		require.NoError(t, err)
+		assert.Equal(t, Shell{Path: "/bin/sh", Account: "/usr/sbin/nologin"}, got)
+	}
+}
+
+func TestWhyAnotherShellIsUsedIsOneSentence(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(dir+"/bash", nil, 0o600))
+	require.NoError(t, os.Mkdir(dir+"/zsh", 0o700))
+	for shell, want := range map[string]string{
+		"/bin/false":        "The account's shell /bin/false refuses logins",
+		"/usr/sbin/nologin": "The account's shell /usr/sbin/nologin refuses logins",
+		"/bin/tcsh":         "The account's shell /bin/tcsh is not one that muxlet knows to work (bash, zsh, dash, sh, fish)",
+		"/usr/bin/nu":       "The account's shell /usr/bin/nu is not one that muxlet knows to work (bash, zsh, dash, sh, fish)",
+		dir + "/fish":       "The account's shell " + dir + "/fish does not exist",
+		dir + "/bash":       "The account's shell " + dir + "/bash cannot be executed",
+		dir + "/zsh":        "The account's shell " + dir + "/zsh cannot be executed",
+		"bash":              "The account's shell bash is not an absolute path",
+	} {
+		assert.Equal(t, want, judgeShell(shell).Problem())
+	}
+	assert.Equal(t, "The account is not in /etc/passwd, and SHELL is not set", Shell{Path: "/bin/sh"}.Problem())
+	assert.Empty(t, Shell{Path: "/bin/sh", Supported: true}.Problem())
 }

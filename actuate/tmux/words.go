@@ -5,6 +5,7 @@ package tmux
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode"
@@ -106,10 +107,6 @@ func report(token, pane string) string {
 	return command("display-message", "-p", "-t", pane, token+" #{pane_id} #{pane_pid}")
 }
 
-// throughShell is understood by bash, zsh, dash and fish alike, and replaces the
-// shell by its arguments.
-const throughShell = `exec "$@"`
-
 // launcher is the argv of a pane.
 func (t *Actuator) launcher(l actuate.Launch) []string {
 	argv := append([]string{
@@ -120,8 +117,25 @@ func (t *Actuator) launcher(l actuate.Launch) []string {
 	case spec.ShellNone:
 		return argv
 	case spec.ShellLogin:
-		return append([]string{t.Shell.Path, "-lc", throughShell, "muxlet"}, argv...)
+		return append([]string{t.Shell.Path, "-lc", throughShell(t.Shell.Path, argv), "muxlet"}, argv...)
 	case spec.ShellInteractive:
 	}
-	return append([]string{t.Shell.Path, "-lic", throughShell, "muxlet"}, argv...)
+	return append([]string{t.Shell.Path, "-lic", throughShell(t.Shell.Path, argv), "muxlet"}, argv...)
+}
+
+// throughShell is the command by which a shell replaces itself by argv, whatever
+// its profile did. fish takes exactly one string for that, and its profile can
+// change nothing about it. In the others a profile may have replaced the
+// arguments of the shell (set -- …), which is why argv stands in the command as
+// well, or have an alias or a function called exec: a backslash passes over the
+// one, builtin over the other. dash and sh have no functions with that name.
+func throughShell(shell string, argv []string) string {
+	quoted := command(argv...)
+	switch filepath.Base(shell) {
+	case "fish":
+		return `exec "$@"`
+	case "bash", "zsh":
+		return `\builtin \exec ` + quoted
+	}
+	return `\exec ` + quoted
 }

@@ -45,7 +45,8 @@ func (g *globals) newController(s *config.Effective, timeout func() time.Duratio
 	if err != nil {
 		return nil, nil, fmt.Errorf("watch processes: %w", err)
 	}
-	shell, err := actuatetmux.AccountShell(passwdFile, g.uid)
+	given, _ := g.lookupEnv("SHELL")
+	shell, err := actuatetmux.AccountShell(passwdFile, g.uid, given)
 	if err != nil {
 		log.Error(err, "Account's shell is not known, using another", "shell", shell.Path)
 	}
@@ -63,7 +64,7 @@ func (g *globals) newController(s *config.Effective, timeout func() time.Duratio
 		Initial:  controllerSettings(s),
 		StateDir: s.StateDir, RuntimeDir: s.RuntimeDir, Socket: conn.Socket,
 		CompareBoot: func(stored string) (string, string) { return compareBoot(stored, s.Observation.BootIDPath) },
-		Base:        base, Command: client.Command,
+		Base:        base, Shell: shell.Path, Command: client.Command,
 		Tmux:      conn,
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
 		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths, Limits: process.Limits,
@@ -77,7 +78,7 @@ func (g *globals) newController(s *config.Effective, timeout func() time.Duratio
 
 // tellShell says that another shell stands in for the account's own.
 func tellShell(recorder *status.Recorder, shell actuatetmux.Shell, now time.Time) {
-	message := fmt.Sprintf("The account's shell %q is not one that muxlet knows to work: %s is used for shellMode Interactive and Login", shell.Account, shell.Path)
+	message := fmt.Sprintf("%s: %s is used for shellMode Interactive and Login", shell.Problem(), shell.Path)
 	// The recorder keeps it in memory even when the file cannot be written, and the
 	// daemon has just proven that its state can.
 	_ = recorder.Record(status.Event{Type: string(plan.Warning), Reason: spec.ReasonShellUnsupported, Message: message, Last: now.UTC().Round(0)})

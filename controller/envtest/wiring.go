@@ -55,7 +55,7 @@ func (e *Env) build() (*controller.Controller, func() error, error) {
 		},
 		StateDir: e.State, RuntimeDir: e.Runtime, Socket: e.Socket(),
 		CompareBoot: func(string) (string, string) { return "unknown", "" },
-		Base:        e.base(), Command: client.Command,
+		Base:        e.base(), Shell: e.Shell, Command: client.Command,
 		Tmux: &conn, Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(e.Runtime, uid) }},
 		Receipts: launch.Receipts{StateDir: e.State}, Deaths: deaths, Limits: process.Limits,
 		PrepareRuntime: e.prepare,
