@@ -2,12 +2,17 @@
 # Copyright The muxlet Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fails when muxlet does not build for a platform that it promises and that this
-# machine may not be.
+# Fails when muxlet or its tests do not build for a platform that it promises and
+# that this machine may not be. The end-to-end tests are for Linux alone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-for platform in darwin/arm64 linux/arm64; do
-    echo "$platform"
-    GOOS=${platform%/*} GOARCH=${platform#*/} go build -buildvcs=false ./...
+for platform in darwin/amd64 darwin/arm64 linux/arm64; do
+    export GOOS=${platform%/*} GOARCH=${platform#*/}
+    tags=()
+    if [[ $GOOS == linux ]]; then tags=(-tags e2e); fi
+    started=$SECONDS
+    go build -buildvcs=false ./...
+    go vet "${tags[@]+"${tags[@]}"}" ./...
+    echo "$platform ($((SECONDS - started))s)"
 done

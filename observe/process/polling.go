@@ -63,14 +63,31 @@ func (w *pollingWatcher) poll(ticker clock.Ticker) {
 }
 
 // look gives notice of the watched processes that are Gone. Unknown is no death.
+// It asks once for each that was alive, and holds the lock for one question at a
+// time: who watches or forgets does not wait for a thousand.
 func (w *pollingWatcher) look() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for p, watch := range w.watched {
-		w.judge(p, watch)
+	for _, p := range w.living() {
+		w.mu.Lock()
+		if watch := w.watched[p]; watch != nil {
+			w.judge(p, watch)
+		}
+		w.mu.Unlock()
 	}
 }
 
+func (w *pollingWatcher) living() []observe.Process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	living := make([]observe.Process, 0, len(w.watched))
+	for p, watch := range w.watched {
+		if !watch.noticed {
+			living = append(living, p)
+		}
+	}
+	return living
+}
+
+// judge is called with the lock held.
 func (w *pollingWatcher) judge(p observe.Process, watch *polled) {
 	if !watch.noticed && w.state(p) == observe.Gone {
 		watch.noticed = true
