@@ -73,7 +73,7 @@ printf '\033[2J\033]0;a title\007\033[?1049h\033[?1000h\033[31mno newline'`,
 	"opens and redirects descriptors": `exec 3</dev/null 9>/dev/null`,
 	"leaves jobs":                     `sleep 1000 & sleep 1001 </dev/null >/dev/null 2>&1 &`,
 	"has prompts that fail":           `PROMPT_COMMAND='exit 3'; PS1='$(exit 3)'; export PS1`,
-	"starts tmux where there is none": `[ -z "$TMUX" ] && exec tmux; [ -n "$TMUX" ] || exec tmux new -A -s main; true`,
+	"starts tmux where there is none": `export TMUX_TMPDIR=$HOME; [ -z "$TMUX" ] && exec tmux; [ -n "$TMUX" ] || exec tmux new -A -s main; true`,
 	"fails at something":              `no-such-command; cat /no/such/file; false; true`,
 }
 
@@ -110,6 +110,7 @@ function muxlet; echo no; end
 sleep 1000 &
 no-such-command
 false
+set -gx TMUX_TMPDIR $HOME
 if not set -q TMUX; exec tmux; end
 set -gx FROM_PROFILE yes
 `)
@@ -141,7 +142,7 @@ var ends = map[string]struct{ text, how, screen string }{
 	"stops at a mistake": {`set -e; echo "before it"; cat /no/such/file`, "(exited with status 1)", "No such file"},
 	"executes a program": {`exec sh -c 'echo instead; exit 7'`, "(exited with status 7)", "instead"},
 	// TMUX is set in our pane: tmux refuses to be nested.
-	"executes tmux": {`exec tmux`, "(exited with status 1)", "nested"},
+	"executes tmux": {`export TMUX_TMPDIR=$HOME; exec tmux`, "(exited with status 1)", "nested"},
 }
 
 // R2; tmux 3.3a loses half of these ends on a quiet machine.

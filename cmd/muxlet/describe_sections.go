@@ -86,21 +86,31 @@ func survivors(pids []int) string {
 	return strings.Join(words, ", ") + " (processes that a restart left running)"
 }
 
-// environment has the names of the variables, never a value.
+// environment has the names of the variables and where each value comes from,
+// never a value.
 func environment(env []spec.EnvVar) string {
 	var words []string
 	for _, variable := range env {
-		word := variable.Name
-		if from := variable.ValueFrom; from != nil && from.FileRef != nil {
-			word += " (from " + from.FileRef.Path
-			if from.FileRef.Optional {
-				word += ", optional"
-			}
-			word += ")"
-		}
-		words = append(words, word)
+		words = append(words, variable.Name+" ("+origin(variable)+")")
 	}
-	return strings.Join(words, ", ")
+	if len(words) == 0 {
+		return ""
+	}
+	return strings.Join(words, ", ") + "\n" + "these win over env files, and both over the shell's profile"
+}
+
+func origin(variable spec.EnvVar) string {
+	from := "value"
+	if source := variable.ValueFrom; source != nil && source.FileRef != nil {
+		from = "from " + source.FileRef.Path
+		if source.FileRef.Optional {
+			from += ", optional"
+		}
+	}
+	if variable.Name == "PATH" {
+		from += "; the program is looked for in it"
+	}
+	return from
 }
 
 func envFiles(sources []spec.EnvFromSource) string {

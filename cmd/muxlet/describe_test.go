@@ -14,6 +14,7 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
+// H2
 func TestDescribeARunningSession(t *testing.T) {
 	s := runningSession("api", 4, 4711)
 	s.Labels = map[string]string{"repo": "shop", "team": "web"}
@@ -21,6 +22,7 @@ func TestDescribeARunningSession(t *testing.T) {
 	s.Spec.Client.Args = []string{"--host", "0.0.0.0; it's"}
 	s.Spec.Client.Env = []spec.EnvVar{
 		{Name: "LOG", Value: "hunter2"},
+		{Name: "PATH", Value: "/hunter2/bin:/bin"},
 		{Name: "API_KEY", ValueFrom: &spec.EnvVarSource{FileRef: &spec.FileRef{Path: "~/.config/keys/anthropic"}}},
 	}
 	s.Spec.Client.EnvFrom = []spec.EnvFromSource{{FileRef: &spec.FileRef{Path: "~/agents.env", Optional: true}}}
