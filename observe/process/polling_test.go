@@ -95,7 +95,7 @@ func TestPollingAsksOnceInATickForEachProcessThatWasAlive(t *testing.T) {
 	for range many / 2 {
 		n := noticed(t, w)
 		require.NotContains(t, seen, n.Process, "a second notice")
-		require.True(t, n.Process.PID%2 == 0)
+		require.Zero(t, n.Process.PID%2, "a living one")
 		seen[n.Process] = n.Key
 	}
 	require.Equal(t, "6", seen[numbered(6)])
