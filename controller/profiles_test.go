@@ -69,7 +69,7 @@ printf '\033[2J\033]0;a title\007\033[?1049h\033[?1000h\033[31mno newline'`,
 	"stops at the first mistake":      `set -eu`,
 	"traces":                          `set -x`,
 	"has traps":                       `trap 'echo left' EXIT; trap '' HUP INT QUIT TERM; trap 'true' CHLD`,
-	"sets limits":                     `ulimit -n 64; ulimit -S -c 0`,
+	"sets limits":                     `ulimit -n 32; ulimit -S -c 0`,
 	"opens and redirects descriptors": `exec 3</dev/null 9>/dev/null`,
 	"leaves jobs":                     `sleep 1000 & sleep 1001 </dev/null >/dev/null 2>&1 &`,
 	"has prompts that fail":           `PROMPT_COMMAND='exit 3'; PS1='$(exit 3)'; export PS1`,
@@ -280,4 +280,23 @@ func TestAProfileThatClosesItsTerminalDoublesNothing(t *testing.T) {
 		now, _ := e.Session("a")
 		return len(e.Clients("a")) == 1 && now.Status.Client.Pid == s.Status.Client.Pid
 	})
+}
+
+// The account's shell is taken away, or replaced by an upgrade, under the daemon.
+func TestAShellThatVanishesIsToldAndWaitedFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	shell := filepath.Join(dir, "bash")
+	require.NoError(t, os.Symlink("/bin/bash", shell))
+	e := envtest.Start(t, envtest.Config{Shell: shell})
+	e.Apply(shelled(e, "a"))
+	e.WaitFor("a", envtest.Incarnation(1))
+	require.NoError(t, os.Remove(shell))
+	e.Kill(e.Client("a").Process)
+	e.Eventually("it is told", func() bool { return len(e.Events("a", spec.ReasonShellUnsupported)) > 0 })
+	told := e.Events("a", spec.ReasonShellUnsupported)[0].Message
+	assert.Contains(t, told, shell+" does not exist")
+	assert.Contains(t, told, "shellMode None")
+	require.NoError(t, os.Symlink("/bin/bash", shell))
+	e.WaitFor("a", envtest.Incarnation(2))
 }

@@ -78,7 +78,7 @@ func (s *script) Start(context.Context, string, ...string) tmux.Result {
 func createWith(t *testing.T, results ...tmux.Result) (actuate.Outcome, []string) {
 	t.Helper()
 	conn := &script{results: results}
-	a := New(Config{Conn: conn, Instance: "i", Binary: "/muxlet", StateDir: "/s", RuntimeDir: "/r"})
+	a := New(Config{Conn: conn, Instance: "i", Binary: "/muxlet", StateDir: "/s", RuntimeDir: "/r", Shell: Shell{Path: "/bin/sh", Supported: true}})
 	o := a.Do(t.Context(), actuate.Action{
 		Kind:   actuate.ActionCreate,
 		Server: observe.Server{Process: observe.Process{PID: 7, Ticks: 8}, StartTime: 9},

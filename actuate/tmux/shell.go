@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/spec"
 )
 
 // Shell is the program through which a launcher gets a person's environment.
@@ -102,6 +105,18 @@ func whyUnusable(path string) string {
 		return "does not exist"
 	case err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
 		return "cannot be executed"
+	}
+	return ""
+}
+
+// shellProblem: a shell can vanish, or change, while the daemon runs. tmux would
+// start a pane that dies at once and says nothing.
+func (t *Actuator) shellProblem(l actuate.Launch) string {
+	if l.ShellMode == spec.ShellNone {
+		return ""
+	}
+	if why := whyUnusable(t.Shell.Path); why != "" {
+		return fmt.Sprintf("The shell %s %s: bring it back, restart the daemon for the account's present shell, or set shellMode None", t.Shell.Path, why)
 	}
 	return ""
 }

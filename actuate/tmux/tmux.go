@@ -98,6 +98,9 @@ func (t *Actuator) create(ctx context.Context, a actuate.Action) actuate.Outcome
 	if err := t.checkLaunch(a.Launch); err != nil {
 		return untouched(err)
 	}
+	if problem := t.shellProblem(a.Launch); problem != "" {
+		return failed(spec.ReasonShellUnsupported, problem)
+	}
 	guard, err := serverGuard(a.Server)
 	if err != nil {
 		return untouched(err)
@@ -161,6 +164,9 @@ func (t *Actuator) newWindow(l actuate.Launch) string {
 func (t *Actuator) respawn(ctx context.Context, a actuate.Action) actuate.Outcome {
 	if err := t.checkLaunch(a.Launch); err != nil {
 		return untouched(err)
+	}
+	if problem := t.shellProblem(a.Launch); problem != "" {
+		return failed(spec.ReasonShellUnsupported, problem)
 	}
 	guard, err := t.paneGuard(a)
 	if err != nil {
