@@ -219,6 +219,9 @@ func TestAProfileThatNobodyComesThroughEndsInStartTimeout(t *testing.T) {
 			assert.Contains(t, last.Message, "the launcher was not reached within 1s: the shell's profile may hang")
 			assert.Contains(t, last.Message, profileFiles[c.shell])
 			assert.Zero(t, told.Status.Client.Incarnation)
+			if name == "asks" {
+				e.WaitFor("a", showsScreen("continue?"))
+			}
 
 			profile(e, "")
 			e.WaitFor("a", envtest.Incarnation(1))

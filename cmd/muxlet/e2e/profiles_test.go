@@ -121,3 +121,44 @@ func TestASecretThatCannotBeReadIsNamedAndWaitedFor(t *testing.T) {
 	w.runsAs("wrong", 1)
 	assert.NotContains(t, w.log()+w.does("get", "-o", "yaml")+w.does("events"), "hunter2")
 }
+
+// ownPasswd lets the daemon, and what it starts, find another /etc/passwd.
+const ownPasswd = `mount --bind "$1" /etc/passwd && shift && exec "$@"`
+
+// An account that may not log in, or has a shell that nobody has tried, gets /bin/sh,
+// and an event says so. One that is in no passwd has the shell of its environment.
+func TestAnAccountWithoutAUsableShellGetsAnotherOneAndIsTold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		passwd, variable, told, reads string
+	}{
+		"nologin":               {"root:x:0:0::/:/usr/sbin/nologin", "/bin/bash", "The account's shell /usr/sbin/nologin refuses logins: /bin/sh is used", ".profile"},
+		"another shell":         {"root:x:0:0::/:/bin/tcsh", "/bin/bash", "/bin/tcsh is not one that muxlet knows to work (bash, zsh, dash, sh, fish): /bin/sh is used", ".profile"},
+		"a shell that is gone":  {"root:x:0:0::/:/opt/bin/bash", "/bin/bash", "/opt/bin/bash does not exist: /bin/sh is used", ".profile"},
+		"no account":            {"daemon:x:1:1::/:/bin/sh", "", "The account is not in /etc/passwd, and SHELL is not set: /bin/sh is used", ".profile"},
+		"no account, but SHELL": {"daemon:x:1:1::/:/bin/sh", "/bin/bash", "", ".bash_profile"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.write(w.dir+"/passwd", c.passwd+"\n")
+			w.through = []string{"unshare", "-m", "sh", "-c", ownPasswd, "sh", w.dir + "/passwd"}
+			w.setenv("SHELL", c.variable)
+			for _, file := range []string{".profile", ".bash_profile"} {
+				w.write(w.home+"/"+file, "export READ="+file+"\n")
+			}
+			w.start()
+			w.interactive("s")
+			w.runsAs("s", 1)
+			w.nth("s", 1)
+			assert.Equal(t, c.reads, w.clients("s")[0].variable("READ"))
+			events := w.does("events")
+			if c.told == "" {
+				assert.NotContains(t, events, "ShellUnsupported")
+				return
+			}
+			assert.Contains(t, events, "ShellUnsupported")
+			assert.Contains(t, events, c.told)
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,8 +39,11 @@ type World struct {
 	// every process of the world.
 	dir, home, manifests, state, runtime string
 	env                                  []string
-	api                                  *server.Client
-	daemon                               *daemon
+	// through is the command that the daemon is started by, in its own process;
+	// empty for none.
+	through []string
+	api     *server.Client
+	daemon  *daemon
 }
 
 // daemon is one run of `muxlet daemon`.
@@ -157,7 +161,8 @@ func (w *World) spawn(args ...string) *daemon {
 	out, err := os.OpenFile(w.logFile(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	require.NoError(w, err)
 	defer func() { _ = out.Close() }()
-	d := &daemon{cmd: exec.Command(binary, append([]string{"daemon"}, args...)...), over: make(chan struct{})}
+	argv := slices.Concat(w.through, []string{binary, "daemon"}, args)
+	d := &daemon{cmd: exec.Command(argv[0], argv[1:]...), over: make(chan struct{})}
 	d.cmd.Env, d.cmd.Dir, d.cmd.Stdout, d.cmd.Stderr = w.env, w.home, out, out
 	require.NoError(w, d.cmd.Start())
 	go func() {
