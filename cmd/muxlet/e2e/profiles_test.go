@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -34,6 +35,9 @@ func TestAProfileThatExecutesTmuxIsNeverAlive(t *testing.T) {
 	w.interactive("nested", "startupTimeoutSeconds: 1", "terminationGracePeriodSeconds: 1")
 	w.neverAlive("nested")
 	assert.Contains(t, w.does("describe", "nested"), "~/.bash_profile")
+	persons, err := exec.Command("tmux", "-S", w.home+"/persons", "list-sessions", "-F", "#{session_name}").CombinedOutput()
+	require.NoError(t, err, string(persons))
+	assert.Equal(t, "main\n", string(persons), "the other server and its session go on")
 	w.profile("export TMUX_TMPDIR=~; exec tmux\n")
 	w.interactive("refused")
 	s := w.becomes("refused", "told how its shell ended", func(s *spec.Session) bool { return s.Status.Client.LastTermination != nil })
