@@ -255,3 +255,33 @@ func TestAScriptWaitsForItsInterpreter(t *testing.T) {
 	require.NoError(t, os.WriteFile(interpreter, []byte("#!/bin/sh\nexec sleep \"$1\"\n"), 0o700))
 	e.WaitFor("a", envtest.Incarnation(1))
 }
+
+// E7: what a profile lacked is there when the profile is mended.
+func TestAProgramThatTheProfilesPathLackedIsFoundOnceThatIsMended(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "dash", "fish"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			e := withShell(t, shell)
+			require.NoError(t, os.Mkdir(filepath.Join(e.Home, "bin"), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(e.Home, "bin", "agent"), []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700))
+			home(e, "keys/a", "key")
+			profile(e, "")
+			e.Boot()
+			s := sleeper(e, "a")
+			s.Spec.Client = spec.ClientSpec{Command: []string{"agent"}}
+			e.Apply(s)
+			s = sleeper(e, "b")
+			s.Spec.Client.ShellMode = spec.ShellLogin
+			s.Spec.Client.EnvFrom = []spec.EnvFromSource{{FileRef: fileRef("$KEYS/b", false)}}
+			e.Apply(s)
+			e.WaitFor("a", envtest.Shows(spec.StatusBlocked), envtest.Because(spec.ReasonCommandNotFound))
+			e.WaitFor("b", envtest.Shows(spec.StatusBlocked), envtest.Because(spec.ReasonEnvFileInvalid))
+			launches := len(e.Launches(""))
+			e.Always(stays, "it is not tried again", func() bool { return len(e.Launches("")) == launches })
+			home(e, "keys/b", "A=1\n")
+			profile(e, "export PATH=$HOME/bin:/usr/bin:/bin\nexport KEYS=$HOME/keys\n")
+			e.WaitFor("a", envtest.Incarnation(1))
+			e.WaitFor("b", envtest.Incarnation(1))
+		})
+	}
+}

@@ -236,13 +236,13 @@ func (c *Controller) obstacleOf(s *session) plan.Obstacle {
 	earlier := s.probe != nil
 	if !earlier {
 		s.probe = make(chan plan.Obstacle, 1)
-		go func(b record.Block, found chan<- plan.Obstacle) {
-			if blockCleared(&b) {
+		go func(b record.Block, profile []string, found chan<- plan.Obstacle) {
+			if blockCleared(&b) || anyChangedSince(profile, b.At) {
 				found <- plan.ObstacleCleared
 				return
 			}
 			found <- plan.ObstacleStands
-		}(*s.rec.Block, s.probe)
+		}(*s.rec.Block, c.profileBehind(s.rec), s.probe)
 	}
 	patience := probePatience
 	if earlier {
