@@ -158,7 +158,7 @@ func TestAProfileThatEndsItsShellIsToldWithHowItEnded(t *testing.T) {
 			last := s.Status.Client.LastTermination
 			assert.Equal(t, spec.ReasonStartFailed, last.Reason)
 			assert.Contains(t, last.Message, "the shell ended before it reached the launcher "+c.how)
-			assert.Contains(t, last.Message, "bash reads ~/.bash_profile")
+			assert.Contains(t, last.Message, "bash reads (~/.bash_profile,")
 			assert.Contains(t, last.Message, "shellMode None")
 			assert.Zero(t, s.Status.Client.Incarnation, "no client ran")
 			for _, event := range e.Events("a", spec.ReasonStartFailed) {

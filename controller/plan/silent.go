@@ -83,7 +83,7 @@ func (p *pass) silentSentence(a *record.Attempt, pane SeenPane, found bool) stri
 	if a.Spec.Client.ShellMode == spec.ShellNone {
 		return fmt.Sprintf("the launcher ended before it left a receipt (%s); the last screen may say why", how)
 	}
-	return fmt.Sprintf("the shell ended before it reached the launcher (%s): the shell's profile exits, fails, or executes another program that has ended; the last screen may say why. %s",
+	return fmt.Sprintf("the shell ended before it reached the launcher (%s): the shell's profile exits, fails, or executes another program that has ended (the last screen may show it); %s",
 		how, p.profileAdvice(a))
 }
 
@@ -91,34 +91,33 @@ func (p *pass) lateSentence(a *record.Attempt, timeout time.Duration) string {
 	if a.Spec.Client.ShellMode == spec.ShellNone {
 		return fmt.Sprintf("the launcher left no receipt within %s", timeout)
 	}
-	return fmt.Sprintf("the launcher was not reached within %s: the shell's profile may hang, ask a question, or execute another program; the last screen may say which. %s",
+	return fmt.Sprintf("the launcher was not reached within %s: the shell's profile may hang, ask a question, or execute another program (the last screen may show it); %s",
 		timeout, p.profileAdvice(a))
 }
 
 // profileAdvice names the files to look at.
 func (p *pass) profileAdvice(a *record.Attempt) string {
-	const instead = "or do without them: shellMode None"
 	files := profiles(p.Policy.Shell, a.Spec.Client.ShellMode)
 	if files == "" {
-		return "Mend its files, " + instead
+		return "mend its files, or set shellMode None"
 	}
-	return fmt.Sprintf("%s reads %s: mend them, %s", p.Policy.Shell, files, instead)
+	return fmt.Sprintf("mend what %s reads (%s), or set shellMode None", p.Policy.Shell, files)
 }
 
 // profiles names the files of the person's that a login shell reads.
 func profiles(shell string, mode spec.ShellMode) string {
 	switch path.Base(shell) {
 	case "bash":
-		return "~/.bash_profile (else ~/.bash_login, else ~/.profile) and what that reads, such as ~/.bashrc"
+		return "~/.bash_profile, else ~/.bash_login, else ~/.profile, and what that reads, such as ~/.bashrc"
 	case "zsh":
 		if mode == spec.ShellLogin {
-			return "~/.zshenv, ~/.zprofile, ~/.zlogin and what they read"
+			return "~/.zshenv, ~/.zprofile, ~/.zlogin, and what they read"
 		}
-		return "~/.zshenv, ~/.zprofile, ~/.zshrc, ~/.zlogin and what they read"
+		return "~/.zshenv, ~/.zprofile, ~/.zshrc, ~/.zlogin, and what they read"
 	case "fish":
-		return "~/.config/fish/config.fish, conf.d beside it and what they read"
+		return "~/.config/fish/config.fish, conf.d beside it, and what they read"
 	case "dash", "sh":
-		return "~/.profile and what that reads"
+		return "~/.profile, and what that reads"
 	}
 	return ""
 }

@@ -77,13 +77,13 @@ func TestAStartThatAProfileKeepsUpNamesTheProfile(t *testing.T) {
 		return func(in *Input) { in.Policy.Shell, in.Record.Attempt.Spec.Client.ShellMode = shell, mode }
 	}
 	for want, g := range map[string]given{
-		"/bin/bash reads ~/.bash_profile":                             in("/bin/bash", spec.ShellInteractive),
-		"/bin/zsh reads ~/.zshenv, ~/.zprofile, ~/.zshrc, ~/.zlogin":  in("/bin/zsh", spec.ShellInteractive),
-		"/bin/zsh reads ~/.zshenv, ~/.zprofile, ~/.zlogin":            in("/bin/zsh", spec.ShellLogin),
-		"/usr/bin/fish reads ~/.config/fish/config.fish":              in("/usr/bin/fish", spec.ShellLogin),
-		"/bin/dash reads ~/.profile":                                  in("/bin/dash", spec.ShellLogin),
-		"Mend its files, or do without them: shellMode None":          in("", spec.ShellInteractive),
-		"mend them, or do without them: shellMode None":               in("/bin/sh", spec.ShellInteractive),
+		"mend what /bin/bash reads (~/.bash_profile":                  in("/bin/bash", spec.ShellInteractive),
+		"/bin/zsh reads (~/.zshenv, ~/.zprofile, ~/.zshrc, ~/.zlogin": in("/bin/zsh", spec.ShellInteractive),
+		"/bin/zsh reads (~/.zshenv, ~/.zprofile, ~/.zlogin":           in("/bin/zsh", spec.ShellLogin),
+		"/usr/bin/fish reads (~/.config/fish/config.fish":             in("/usr/bin/fish", spec.ShellLogin),
+		"/bin/dash reads (~/.profile, and what that reads), or set":   in("/bin/dash", spec.ShellLogin),
+		"mend its files, or set shellMode None":                       in("", spec.ShellInteractive),
+		"), or set shellMode None":                                    in("/bin/sh", spec.ShellInteractive),
 		"the launcher left no receipt within 1m0s":                    in("/bin/bash", spec.ShellNone),
 		"the shell's profile may hang, ask a question, or execute an": in("/bin/bash", spec.ShellLogin),
 	} {
