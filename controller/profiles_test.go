@@ -193,7 +193,7 @@ var holdups = map[string]struct{ shell, text string }{
 	"executes another shell in fish":  {"fish", "exec sh"},
 	"executes itself once":            {"bash", `[ -n "$GUARD" ] || { export GUARD=1; exec bash -l; }`},
 	"executes itself again and again": {"bash", "exec bash -l"},
-	"executes a nested tmux":          {"bash", `unset TMUX; tmux -f /dev/null -S "$HOME/persons" attach || tmux -f /dev/null -S "$HOME/persons" new`},
+	"executes a nested tmux":          {"bash", `unset TMUX; until tmux -f /dev/null -S "$HOME/persons" attach || tmux -f /dev/null -S "$HOME/persons" new; do sleep 0.1; done`},
 }
 
 // R2, C1: whoever sits in the pane instead of the client is never taken for it, and

@@ -31,7 +31,7 @@ func TestAProfileThatExecutesTmuxIsNeverAlive(t *testing.T) {
 	w.start()
 	w.interactive("s", "startupTimeoutSeconds: 2", "terminationGracePeriodSeconds: 1")
 	w.runsAs("s", 1)
-	w.profile("unset TMUX; tmux -f /dev/null -S ~/persons attach || tmux -f /dev/null -S ~/persons new -s main\n")
+	w.profile("unset TMUX; until tmux -f /dev/null -S ~/persons attach || tmux -f /dev/null -S ~/persons new -s main; do sleep 0.1; done\n")
 	w.interactive("nested", "startupTimeoutSeconds: 1", "terminationGracePeriodSeconds: 1")
 	w.neverAlive("nested")
 	assert.Contains(t, w.does("describe", "nested"), "~/.bash_profile")
