@@ -132,7 +132,9 @@ func TestAnEditAsksForALookAtItsOwnSessionsAlone(t *testing.T) {
 		return "apiVersion: muxlet.dev/v1alpha1\nkind: Session\nmetadata: {name: " + name + "}\n" +
 			"spec:\n  client: {command: [" + command + "]}\n  workspace: {directory: /tmp}\n"
 	}
-	write := func(file, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600)) }
+	write := func(file, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+	}
 	all := func() {
 		for i := range 50 {
 			write(fmt.Sprintf("s%d.yaml", i), doc(fmt.Sprintf("s%d", i), "sleep"))

@@ -23,7 +23,7 @@ func TestSessionsAreKeptWithoutNoticesOfDeaths(t *testing.T) {
 	deaths := process.NewPollingWatcher(100*time.Millisecond, clock.RealClock{})
 	defer func() { assert.NoError(t, deaths.Close()) }()
 	e := envtest.Start(t, envtest.Config{Adjust: func(o *controller.Options) {
-		o.Deaths, o.Resync = deaths, time.Hour
+		o.Deaths, o.Initial.Resync = deaths, time.Hour
 	}})
 	// The controller ends before its watcher does.
 	defer e.Drop()

@@ -41,7 +41,7 @@ func (c *Controller) profileBehind(r record.Record) []string {
 		return nil
 	}
 	var files []string
-	for _, name := range profiles[filepath.Base(c.Policy.Shell)] {
+	for _, name := range profiles[filepath.Base(c.Shell)] {
 		files = append(files, filepath.Join(home, name))
 	}
 	return files
