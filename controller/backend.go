@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/controller/plan"
@@ -124,15 +123,16 @@ func refused(name string, r plan.Refusal) error {
 }
 
 // Sessions lists all sessions by name.
-func (c *Controller) Sessions() []spec.Session {
+func (c *Controller) Sessions() spec.SessionList {
 	<-c.loaded
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := make([]spec.Session, 0, len(c.sessions))
+	// Whatever is published is published under the same lock.
+	out := spec.SessionList{ListMeta: metav1.ListMeta{ResourceVersion: c.journals.Sessions.Revision()}, Items: make([]spec.Session, 0, len(c.sessions))}
 	for _, s := range c.sessions {
-		out = append(out, c.object(s))
+		out.Items = append(out.Items, c.object(s))
 	}
-	slices.SortFunc(out, func(a, b spec.Session) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Items, func(a, b spec.Session) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -148,22 +148,6 @@ func (c *Controller) Session(name string) (spec.Session, error) {
 	return c.object(s), nil
 }
 
-// object is the session as the API serves it. c.mu is held.
-func (c *Controller) object(s *session) spec.Session {
-	r := s.rec
-	r.Name = s.name
-	if r.CreatedAt.IsZero() {
-		r.CreatedAt = s.created
-	}
-	o := sessionObject(r)
-	if len(s.status.Conditions) == 0 {
-		o.Status = unvisited(r.Incarnation)
-		return *o
-	}
-	s.status.DeepCopyInto(&o.Status)
-	return *o
-}
-
 // unvisited is the status of a session that this daemon has not looked at yet.
 // Nothing that an earlier daemon wrote is passed on as true.
 func unvisited(incarnation int64) spec.SessionStatus {
@@ -172,16 +156,6 @@ func unvisited(incarnation int64) spec.SessionStatus {
 		st.Conditions = append(st.Conditions, metav1.Condition{Type: t, Status: metav1.ConditionUnknown, Reason: spec.ReasonNotYetObserved, Message: "not looked at since the daemon started"})
 	}
 	return st
-}
-
-// Events about a session, or all of them.
-func (c *Controller) Events(session string) []corev1.Event {
-	events := c.Recorder.List(session)
-	out := make([]corev1.Event, 0, len(events))
-	for _, e := range events {
-		out = append(out, e.Object())
-	}
-	return out
 }
 
 // Delete removes the document that declares the session.

@@ -72,7 +72,7 @@ func TestUnderChaosASessionNeverHasTwoClientsAndInTheEndHasOne(t *testing.T) {
 // each other one has one client.
 func settleAfterChaos(e *envtest.Env) {
 	e.Helper()
-	e.Eventually("the sessions are known", func() bool { return len(e.Controller().Sessions()) == 4 })
+	e.Eventually("the sessions are known", func() bool { return len(e.Controller().Sessions().Items) == 4 })
 	require.NoError(e, e.Controller().Delete(e.Context(), "mortal"))
 	e.WaitNoSession("mortal")
 	e.NoClient("mortal")

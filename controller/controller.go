@@ -11,6 +11,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/controller/status"
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
@@ -144,12 +146,14 @@ type Controller struct {
 	startedAt time.Time
 	// loaded is closed once the records are there. Requests wait for it: before, to
 	// know no session proves nothing about it.
-	loaded  chan struct{}
-	eyes    *eyes
-	budget  *budget
-	limits  limits
-	reader  manifest.Reader
-	watcher *manifest.Watcher
+	loaded chan struct{}
+	eyes   *eyes
+	// journals have what is served. Sessions are put there under mu.
+	journals *server.Journals
+	budget   *budget
+	limits   limits
+	reader   manifest.Reader
+	watcher  *manifest.Watcher
 
 	// desiredMu serialises readings of the manifests; the fields below it are
 	// written under both locks.
@@ -191,6 +195,8 @@ func New(o Options) *Controller {
 		reread:   make(chan struct{}, 1),
 	}
 	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
+	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
+	c.publishEvents()
 	return c
 }
 

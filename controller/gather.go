@@ -413,6 +413,7 @@ func (c *Controller) showWithoutRecord(s *session, w wish, snap *snapshot) {
 	s.created = firstTime(s.created, c.now())
 	s.judged = w.count
 	s.status = status.Summarize(status.Input{Now: c.now(), Previous: s.status, Plan: p, Seen: seen, Refusal: w.problem, Source: w.source})
+	c.publish(s)
 }
 
 func firstTime(a, b time.Time) time.Time {

@@ -52,6 +52,7 @@ func (c *Controller) loadRecords() error {
 		s := newSession(r.Name)
 		s.hold(r)
 		c.sessions[r.Name] = s
+		c.publish(s)
 		c.first.expect(r.Name)
 		if r.Attempt != nil {
 			c.budget.hold(r.Name)
@@ -188,6 +189,7 @@ func (c *Controller) take(set manifest.DesiredSet) []string {
 			}
 			s = newSession(name)
 			c.sessions[name] = s
+			c.publish(s)
 		}
 		old, had := before.Sessions[name]
 		if !had || differs(old, d) {
@@ -199,6 +201,7 @@ func (c *Controller) take(set manifest.DesiredSet) []string {
 	for name, s := range c.sessions {
 		if _, ok := set.Sessions[name]; !ok && s.rec.UID == "" {
 			delete(c.sessions, name)
+			c.retract(s)
 		}
 	}
 	c.tellProblems(before.Problems, set.Problems)

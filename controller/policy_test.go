@@ -56,7 +56,7 @@ func TestAClientThatIsDoneStaysDown(t *testing.T) {
 	e.Restart()
 	e.WaitFor("a", envtest.Shows(spec.StatusCompleted))
 	e.Always(stays, "it is not restarted", func() bool { return len(e.Launches("a")) == 1 })
-	for _, event := range e.Controller().Events("a") {
+	for _, event := range e.Controller().Events("a").Items {
 		assert.Equal(t, corev1.EventTypeNormal, event.Type, event.Message)
 	}
 

@@ -234,6 +234,7 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	}
 	c.mu.Lock()
 	delete(c.sessions, s.name)
+	c.retract(s)
 	// Who asked for something meanwhile learns that there is nothing to ask of.
 	for _, r := range s.requests {
 		r.answer <- plan.Refusal{Reason: refusedGone}
@@ -264,6 +265,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	})
 	s.status, s.judged = st, w.count
 	s.rest = c.restOf(s, in, w, p)
+	c.publish(s)
 	if p.Looked && in.Seen.Sight == plan.SightKnown && !s.seen && !w.early {
 		s.seen = true
 		c.first.done(s.name, p)

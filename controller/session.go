@@ -27,6 +27,10 @@ type session struct {
 	rec    record.Record
 	stored []byte
 	status spec.SessionStatus
+	// published is what those who watch were told last, from publishedSpec; nobody
+	// changes it. Nil before the first time.
+	published     *spec.Session
+	publishedSpec *spec.SessionSpec
 	// created is when the session was first seen by this daemon, for one without a
 	// record.
 	created time.Time

@@ -98,7 +98,7 @@ func TestTheAPIAnswersWhileTmuxIsMute(t *testing.T) {
 		began := time.Now()
 		_, ok := e.Session("a")
 		require.True(t, ok)
-		require.NotEmpty(t, e.Controller().Sessions())
+		require.NotEmpty(t, e.Controller().Sessions().Items)
 		e.Controller().Status()
 		require.Less(t, time.Since(began), time.Second)
 		e.Always(50*time.Millisecond, "time passes", func() bool { return true })

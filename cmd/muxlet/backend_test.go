@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/spec"
@@ -30,16 +31,17 @@ type fakeDaemon struct {
 	// lock; what it returns is the answer.
 	on func(f *fakeDaemon, intent, name string) error
 	// seen is called at each look at a session.
-	seen func(f *fakeDaemon, name string)
+	seen     func(f *fakeDaemon, name string)
+	journals *server.Journals
 }
 
 func newFakeDaemon(sessions ...spec.Session) *fakeDaemon {
-	f := &fakeDaemon{sessions: map[string]spec.Session{}, screens: map[string]string{}}
+	f := &fakeDaemon{sessions: map[string]spec.Session{}, screens: map[string]string{}, journals: server.NewJournals(noon, 0)}
 	f.status.Manifests = []string{"/home/me/.config/muxlet/sessions"}
 	f.status.Version = "v0.0.0-test"
 	f.status.TmuxSocket = "/run/muxlet/tmux.sock"
 	for _, s := range sessions {
-		f.sessions[s.Name] = s
+		f.set(s)
 	}
 	return f
 }
@@ -48,6 +50,8 @@ func newFakeDaemon(sessions ...spec.Session) *fakeDaemon {
 func (f *fakeDaemon) set(s spec.Session) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	s.TypeMeta = metav1.TypeMeta{APIVersion: spec.GroupVersion.String(), Kind: spec.KindSession}
+	f.journals.Sessions.Put(s.Name, s.DeepCopy())
 	f.sessions[s.Name] = s
 }
 
@@ -55,7 +59,19 @@ func (f *fakeDaemon) remove(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.sessions, name)
+	f.journals.Sessions.Delete(name)
 }
+
+// tell adds an event, or counts it once more.
+func (f *fakeDaemon) tell(e corev1.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = slices.DeleteFunc(f.events, func(old corev1.Event) bool { return old.Name == e.Name })
+	f.events = append(f.events, e)
+	f.journals.Events.Put(e.Name, e.DeepCopy())
+}
+
+func (f *fakeDaemon) Journals() *server.Journals { return f.journals }
 
 func (f *fakeDaemon) intents() []string {
 	f.mu.Lock()
@@ -77,14 +93,14 @@ func (f *fakeDaemon) intent(intent, name string) error {
 	return f.on(f, intent, name)
 }
 
-func (f *fakeDaemon) Sessions() []spec.Session {
+func (f *fakeDaemon) Sessions() spec.SessionList {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var all []spec.Session
+	all := spec.SessionList{ListMeta: metav1.ListMeta{ResourceVersion: f.journals.Sessions.Revision()}}
 	for _, s := range f.sessions {
-		all = append(all, *s.DeepCopy())
+		all.Items = append(all.Items, *s.DeepCopy())
 	}
-	slices.SortFunc(all, func(a, b spec.Session) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all.Items, func(a, b spec.Session) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -101,11 +117,13 @@ func (f *fakeDaemon) Session(name string) (spec.Session, error) {
 	return *s.DeepCopy(), nil
 }
 
-func (f *fakeDaemon) Events(session string) []corev1.Event {
-	var events []corev1.Event
+func (f *fakeDaemon) Events(session string) corev1.EventList {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	events := corev1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: f.journals.Events.Revision()}}
 	for _, e := range f.events {
 		if session == "" || e.InvolvedObject.Name == session {
-			events = append(events, e)
+			events.Items = append(events.Items, e)
 		}
 	}
 	return events

@@ -112,7 +112,7 @@ func (e *Env) Session(name string) (s spec.Session, ok bool) {
 func (e *Env) Events(session, reason string) []corev1.Event {
 	e.Helper()
 	var out []corev1.Event
-	for _, event := range e.Controller().Events(session) {
+	for _, event := range e.Controller().Events(session).Items {
 		if event.Reason == reason {
 			out = append(out, event)
 		}
@@ -218,7 +218,7 @@ func (e *Env) sessions() string {
 		return "no controller runs"
 	}
 	var b strings.Builder
-	for _, s := range e.running.Sessions() {
+	for _, s := range e.running.Sessions().Items {
 		fmt.Fprintf(&b, "%s: %s incarnation=%d pid=%d", s.Name, spec.DisplayStatus(&s), s.Status.Client.Incarnation, s.Status.Client.Pid)
 		if d := s.Status.Decision; d != nil {
 			fmt.Fprintf(&b, " rule=%s action=%s reason=%s: %s", d.Rule, d.Action, d.Reason, d.Message)

@@ -18,13 +18,19 @@ import (
 // 500 InternalError. Methods are called concurrently, and what they return
 // belongs to the caller.
 type Backend interface {
-	// Sessions lists all sessions by name: metadata with name, uid, generation,
-	// creationTimestamp and labels, the defaulted spec, the status.
-	Sessions() []spec.Session
+	// Sessions lists all sessions by name, as of the list's resourceVersion:
+	// metadata with name, uid, generation, resourceVersion, creationTimestamp and
+	// labels, the defaulted spec, the status.
+	Sessions() spec.SessionList
 	// Session is one of them. Error: NotFound.
 	Session(name string) (spec.Session, error)
-	// Events about a session, or all of them when it is empty; oldest first.
-	Events(session string) []corev1.Event
+	// Events about a session, or all of them when it is empty; oldest first, as of
+	// the list's resourceVersion.
+	Events(session string) corev1.EventList
+	// Journals have the changes of both, for watches. What they hold may differ from
+	// what is listed under the same resourceVersion in one thing: words that grow
+	// old by themselves (status.evidence.observedAt, ages in messages).
+	Journals() *Journals
 	// Delete removes the document that declares the session from its file. It is
 	// explicit: no removal guard and no settle time apply. Errors: NotFound,
 	// Forbidden.

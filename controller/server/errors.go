@@ -45,6 +45,7 @@ const (
 // statusCodes has the HTTP code of each reason; those missing are 500.
 var statusCodes = map[metav1.StatusReason]int32{
 	metav1.StatusReasonBadRequest:         http.StatusBadRequest,
+	metav1.StatusReasonExpired:            http.StatusGone,
 	ReasonForbidden:                       http.StatusForbidden,
 	ReasonNotFound:                        http.StatusNotFound,
 	metav1.StatusReasonMethodNotAllowed:   http.StatusMethodNotAllowed,

@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -40,21 +42,49 @@ type fakeBackend struct {
 	// hook runs in every method first.
 	hook           func(method string)
 	healthy, ready error
+	journals       *Journals
 }
 
 func newFake(names ...string) *fakeBackend {
-	f := &fakeBackend{sessions: map[string]*spec.Session{}}
+	f := &fakeBackend{sessions: map[string]*spec.Session{}, journals: newJournals(epoch, 7, 8, 8)}
 	for i, name := range names {
-		f.sessions[name] = &spec.Session{
+		f.put(&spec.Session{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name, Namespace: spec.Namespace, UID: types.UID(fmt.Sprintf("uid-%d", i)),
 				CreationTimestamp: metav1.NewTime(epoch), Labels: map[string]string{"number": fmt.Sprint(i)},
 			},
 			Spec: spec.SessionSpec{ClientClassName: spec.ClassExec},
-		}
+		})
 	}
 	return f
 }
+
+// put serves a session, and tells those who watch.
+func (f *fakeBackend) put(s *spec.Session) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.TypeMeta = sessionTypeMeta
+	f.sessions[s.Name] = s
+	f.journals.Sessions.Put(s.Name, s)
+}
+
+// change puts a changed copy of a session.
+func (f *fakeBackend) change(name string, change func(*spec.Session)) {
+	f.mu.Lock()
+	s := f.sessions[name].DeepCopy()
+	f.mu.Unlock()
+	change(s)
+	f.put(s)
+}
+
+func (f *fakeBackend) drop(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.sessions, name)
+	f.journals.Sessions.Delete(name)
+}
+
+func (f *fakeBackend) Journals() *Journals { return f.journals }
 
 func (f *fakeBackend) note(method string, args ...any) error {
 	if f.hook != nil {
@@ -72,32 +102,34 @@ func (f *fakeBackend) calls() []string {
 	return append([]string{}, f.asked...)
 }
 
-func (f *fakeBackend) Sessions() []spec.Session {
+func (f *fakeBackend) Sessions() spec.SessionList {
 	if f.hook != nil {
 		f.hook("Sessions")
 	}
-	var all []spec.Session
-	for _, name := range []string{"a", "b", "c"} {
-		if s, ok := f.sessions[name]; ok {
-			all = append(all, *s.DeepCopy())
-		}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := spec.SessionList{ListMeta: metav1.ListMeta{ResourceVersion: f.journals.Sessions.Revision()}}
+	for _, name := range slices.Sorted(maps.Keys(f.sessions)) {
+		all.Items = append(all.Items, *f.sessions[name].DeepCopy())
 	}
 	return all
 }
 
 func (f *fakeBackend) Session(name string) (spec.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if s, ok := f.sessions[name]; ok {
 		return *s.DeepCopy(), nil
 	}
 	return spec.Session{}, NewNotFound(name)
 }
 
-func (f *fakeBackend) Events(session string) []corev1.Event {
+func (f *fakeBackend) Events(session string) corev1.EventList {
 	_ = f.note("Events:", session)
-	var events []corev1.Event
+	events := corev1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: f.journals.Events.Revision()}}
 	for i, name := range []string{"a", "b", "a"} {
 		if session == "" || session == name {
-			events = append(events, corev1.Event{
+			events.Items = append(events.Items, corev1.Event{
 				ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", i), Namespace: spec.Namespace},
 				InvolvedObject: corev1.ObjectReference{Kind: spec.KindSession, Name: name},
 				Type:           corev1.EventTypeNormal, Reason: fmt.Sprintf("Reason%d", i),

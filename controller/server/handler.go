@@ -42,13 +42,17 @@ func Handler(backend Backend) http.Handler {
 
 // handler turns what a verb gives into an answer. It alone writes to the
 // connection, after the answer is complete, so that an error or a panic is
-// always still a Status.
+// always still a Status. A watch writes for itself once it is known to begin.
 type handler struct{ routes []route }
 
 // ServeHTTP answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
-	body, contentType, allow, err := h.answer(r)
+	body, contentType, goesOn, allow, err := h.answer(r)
+	if err == nil && goesOn != nil {
+		goesOn.serve(w, r)
+		return
+	}
 	code := http.StatusOK
 	if err != nil {
 		status := statusOf(err)
@@ -77,7 +81,7 @@ const (
 	contentText  = "text/plain; charset=utf-8"
 )
 
-func (h *handler) answer(r *http.Request) (body []byte, contentType string, allow []string, err error) {
+func (h *handler) answer(r *http.Request) (body []byte, contentType string, goesOn stream, allow []string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			logr.FromContextOrDiscard(r.Context()).Error(fmt.Errorf("panic: %v", fault), "Request handler panicked",
@@ -87,13 +91,16 @@ func (h *handler) answer(r *http.Request) (body []byte, contentType string, allo
 	}()
 	value, allow, err := dispatch(h.routes, r)
 	if err != nil {
-		return nil, "", allow, err
+		return nil, "", nil, allow, err
 	}
-	if text, ok := value.(plainText); ok {
-		return []byte(text), contentText, nil, nil
+	switch value := value.(type) {
+	case plainText:
+		return []byte(value), contentText, nil, nil, nil
+	case stream:
+		return nil, "", value, nil, nil
 	}
 	body, err = encode(value)
-	return body, contentJSON, nil, err
+	return body, contentJSON, nil, nil, err
 }
 
 func encode(value any) ([]byte, error) {

@@ -60,7 +60,7 @@ func TestTheVersionOfAListChangesWithItsContentOnly(t *testing.T) {
 	f := newFake("a", "b")
 	first := version(f)
 	assert.Equal(t, first, version(f))
-	f.sessions["a"].Status.Client.Pid = 7
+	f.change("a", func(s *spec.Session) { s.Status.Client.Pid = 7 })
 	assert.NotEqual(t, first, version(f))
 }
 
@@ -307,16 +307,6 @@ func TestAMethodThatIsNotPossibleSaysWhichIs(t *testing.T) {
 	assert.Equal(t, http.StatusMethodNotAllowed, ask(t, f, http.MethodGet, sessionsPath+"/a/suspend").Code)
 	assert.Equal(t, http.StatusMethodNotAllowed, ask(t, f, http.MethodDelete, sessionsPath).Code)
 	assert.Empty(t, f.calls(), "nothing was done")
-}
-
-func TestAWatchIsRefusedAndNotAnsweredWithAList(t *testing.T) {
-	for _, path := range []string{sessionsPath, allSessionsPath, eventsPath} {
-		for _, value := range []string{"true", "1"} {
-			status := readStatus(t, ask(t, newFake("a"), http.MethodGet, path+"?watch="+value))
-			assert.Equal(t, metav1.StatusReasonMethodNotAllowed, status.Reason)
-		}
-	}
-	assert.Equal(t, http.StatusBadRequest, ask(t, newFake(), http.MethodGet, sessionsPath+"?watch=perhaps").Code)
 }
 
 func TestASelectorThatIsNotUnderstoodListsNothing(t *testing.T) {

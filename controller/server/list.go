@@ -4,10 +4,6 @@
 package server
 
 import (
-	"fmt"
-	"hash/fnv"
-	"strconv"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -16,23 +12,31 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
+var (
+	sessionListTypeMeta = metav1.TypeMeta{APIVersion: spec.GroupVersion.String(), Kind: "SessionList"}
+	eventTypeMeta       = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
+	eventListTypeMeta   = metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}
+)
+
 func (a api) listSessions(c call) (any, error) {
 	selector, err := selectorsOf(c, sessionFields(&spec.Session{}))
 	if err != nil {
 		return nil, err
 	}
-	list := spec.SessionList{
-		TypeMeta: metav1.TypeMeta{APIVersion: spec.GroupVersion.String(), Kind: "SessionList"},
-		Items:    []spec.Session{},
+	if isWatch(c) {
+		return a.watch(c, a.backend.Journals().Sessions, selector.matchesSession, func() Object {
+			return &spec.Session{TypeMeta: sessionTypeMeta}
+		})
 	}
-	for _, session := range a.backend.Sessions() {
-		if selector.matches(session.Labels, sessionFields(&session)) {
+	all := a.backend.Sessions()
+	list := spec.SessionList{TypeMeta: sessionListTypeMeta, ListMeta: all.ListMeta, Items: []spec.Session{}}
+	for _, session := range all.Items {
+		if selector.matchesSession(&session) {
 			session.TypeMeta = sessionTypeMeta
 			list.Items = append(list.Items, session)
 		}
 	}
-	list.ResourceVersion, err = versionOf(list.Items)
-	return list, err
+	return list, asOf(c, a.backend.Journals().Sessions, list.ResourceVersion)
 }
 
 func (a api) listEvents(c call) (any, error) {
@@ -40,19 +44,54 @@ func (a api) listEvents(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := corev1.EventList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"},
-		Items:    []corev1.Event{},
+	if isWatch(c) {
+		return a.watch(c, a.backend.Journals().Events, selector.matchesEvent, func() Object {
+			return &corev1.Event{TypeMeta: eventTypeMeta}
+		})
 	}
 	session, _ := selector.fields.RequiresExactMatch(fieldInvolvedName)
-	for _, event := range a.backend.Events(session) {
-		if selector.matches(event.Labels, eventFields(&event)) {
-			event.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
+	all := a.backend.Events(session)
+	list := corev1.EventList{TypeMeta: eventListTypeMeta, ListMeta: all.ListMeta, Items: []corev1.Event{}}
+	for _, event := range all.Items {
+		if selector.matchesEvent(&event) {
+			event.TypeMeta = eventTypeMeta
 			list.Items = append(list.Items, event)
 		}
 	}
-	list.ResourceVersion, err = versionOf(list.Items)
-	return list, err
+	return list, asOf(c, a.backend.Journals().Events, list.ResourceVersion)
+}
+
+// isWatch says whether the list is to go on. That the word is one of the two was
+// checked with the selectors.
+func isWatch(c call) bool {
+	watch, err := boolParameter(c, "watch")
+	return err == nil && watch
+}
+
+// asOf is nil when the present state, now, is one that the request asks for. No
+// earlier one is kept, so an exact match of another is Expired, as is a version
+// that this run of the daemon has not given out.
+func asOf(c call, j *Journal, now string) error {
+	query := c.URL.Query()
+	version, match := query.Get("resourceVersion"), query.Get("resourceVersionMatch")
+	switch {
+	case query.Get("continue") != "":
+		return NewError(metav1.StatusReasonExpired, "", "lists are given in one piece: list again without continue")
+	case match != "" && match != string(metav1.ResourceVersionMatchExact) && match != string(metav1.ResourceVersionMatchNotOlderThan):
+		return badRequest("resourceVersionMatch is %q: it must be %s or %s", match, metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan)
+	case match != "" && version == "":
+		return badRequest("resourceVersionMatch needs a resourceVersion")
+	case version == "" || version == "0" || version == now:
+		return nil
+	}
+	revision, err := parseRevision(version)
+	if err != nil {
+		return err
+	}
+	if match == string(metav1.ResourceVersionMatchExact) {
+		return expired(revision, j.sequence.base)
+	}
+	return j.knows(revision)
 }
 
 const fieldInvolvedName = "involvedObject.name"
@@ -81,7 +120,7 @@ type selectors struct {
 // selectorsOf reads the selectors of a list. A field that is not known is an
 // error: passing over it would list too much.
 func selectorsOf(c call, known fields.Set) (selectors, error) {
-	if err := refuseWatch(c); err != nil {
+	if _, err := boolParameter(c, "watch"); err != nil {
 		return selectors{}, err
 	}
 	query := c.URL.Query()
@@ -101,19 +140,12 @@ func selectorsOf(c call, known fields.Set) (selectors, error) {
 	return selectors{byLabel, byField}, nil
 }
 
-func (s selectors) matches(byLabel labels.Set, byField fields.Set) bool {
-	return s.labels.Matches(byLabel) && s.fields.Matches(byField)
+func (s selectors) matchesSession(o Object) bool {
+	session, ok := o.(*spec.Session)
+	return ok && s.labels.Matches(labels.Set(session.Labels)) && (s.fields.Empty() || s.fields.Matches(sessionFields(session)))
 }
 
-// versionOf is the resourceVersion of a list: equal for equal content.
-func versionOf(items any) (string, error) {
-	data, err := encode(items)
-	if err != nil {
-		return "", err
-	}
-	hash := fnv.New64a()
-	if _, err := hash.Write(data); err != nil {
-		return "", fmt.Errorf("hash the list: %w", err)
-	}
-	return strconv.FormatUint(hash.Sum64(), 10), nil
+func (s selectors) matchesEvent(o Object) bool {
+	event, ok := o.(*corev1.Event)
+	return ok && s.labels.Matches(labels.Set(event.Labels)) && (s.fields.Empty() || s.fields.Matches(eventFields(event)))
 }

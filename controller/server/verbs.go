@@ -183,19 +183,3 @@ func boolParameter(c call, name string) (bool, error) {
 	}
 	return value, nil
 }
-
-// errWatch answers a watch, which a list must not be mistaken for.
-func errWatch() error {
-	return NewError(metav1.StatusReasonMethodNotAllowed, "", "watching is not possible: list again instead")
-}
-
-func refuseWatch(c call) error {
-	watch, err := boolParameter(c, "watch")
-	if err != nil {
-		return err
-	}
-	if watch {
-		return errWatch()
-	}
-	return nil
-}

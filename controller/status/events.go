@@ -56,6 +56,9 @@ type Recorder struct {
 	nextID int64
 	file   *os.File
 	lines  int
+	// kept and dropped are told of each change.
+	kept    func(Event)
+	dropped func(id int64)
 }
 
 // OpenRecorder reads the events below the state directory and keeps at most
@@ -119,6 +122,9 @@ func (r *Recorder) trim() {
 	}
 	r.events = slices.DeleteFunc(r.events, func(e *Event) bool {
 		drop[e.Session]--
+		if drop[e.Session] >= 0 && r.dropped != nil {
+			r.dropped(e.ID)
+		}
 		return drop[e.Session] >= 0
 	})
 }
@@ -153,6 +159,9 @@ func (r *Recorder) Record(e Event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := r.join(e)
+	if r.kept != nil {
+		r.kept(*kept)
+	}
 	line, err := json.Marshal(kept)
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
@@ -209,6 +218,18 @@ func (r *Recorder) SetLimit(limit int) {
 	defer r.mu.Unlock()
 	r.limit = max(limit, 1)
 	r.trim()
+}
+
+// Follow tells kept of every event that there is, and from then on of each that
+// is added or counted, and dropped of the ids of those that are let go. Both are
+// called while the recorder is locked: they must not call it.
+func (r *Recorder) Follow(kept func(Event), dropped func(id int64)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		kept(*e)
+	}
+	r.kept, r.dropped = kept, dropped
 }
 
 // List returns copies of the events of one session, or all when session is
