@@ -344,7 +344,7 @@ func (c *Controller) Status() server.DaemonStatus {
 		Version: c.Version, PID: os.Getpid(), StartedAt: metav1.NewTime(c.startedAt), Instance: c.instance,
 		Manifests: c.settings().Manifests, StateDir: c.StateDir, RuntimeDir: c.RuntimeDir, TmuxSocket: socket,
 		Tmux: server.ObservedStatus{State: server.StateUnknown, Reason: spec.ReasonNotYetObserved, Message: "tmux was not asked yet", At: metav1.NewTime(lastKnown)},
-		Held: held,
+		Held: held, Roots: c.roots,
 	}
 	st.Problems = c.hindered()
 	for _, p := range c.desired.Problems {

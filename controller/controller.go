@@ -166,6 +166,7 @@ type Controller struct {
 	// nameless are the uids of damaged records that did not tell their session.
 	nameless map[string]bool
 	desired  manifest.DesiredSet
+	roots    []server.ManifestRoot
 	read     bool
 	instance string
 	actuator actuate.Actuator

@@ -13,6 +13,7 @@ import (
 
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/durable"
 	"github.com/muxlet/muxlet/spec/manifest"
@@ -138,6 +139,7 @@ func (c *Controller) refresh(change func(manifest.State) manifest.State) time.Ti
 	}
 	set, state := manifest.Resolve(c.manifestState, reading, c.known(), now, settings.ManifestPolicy)
 	c.manifestState = state
+	c.noteRoots(reading)
 	c.watcher.Sync(reading)
 	for _, name := range c.take(set) {
 		// Whether an edit may replace the client depends on who is attached now.
@@ -147,6 +149,27 @@ func (c *Controller) refresh(change func(manifest.State) manifest.State) time.Ti
 		return soon
 	}
 	return set.NextCheck
+}
+
+// noteRoots remembers what was found in each root, for a person who finds nothing.
+func (c *Controller) noteRoots(reading manifest.Reading) {
+	roots := make([]server.ManifestRoot, 0, len(reading.Roots))
+	for _, root := range reading.Roots {
+		roots = append(roots, server.ManifestRoot{Path: root.Path, Files: filesBelow(root.Path, reading.Files), Problem: root.Message})
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.roots = roots
+}
+
+func filesBelow(root string, files []manifest.File) int {
+	n := 0
+	for _, f := range files {
+		if f.Path == root || strings.HasPrefix(f.Path, strings.TrimSuffix(root, "/")+"/") {
+			n++
+		}
+	}
+	return n
 }
 
 // known is what the records say of each session. The last good document is copied

@@ -13,23 +13,19 @@ import (
 )
 
 func newDeleteCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "delete NAME...",
+	return g.intentCommand(&cobra.Command{
+		Use:   "delete (NAME... | -l SELECTOR | --all)",
 		Short: "Remove the document that declares a session, and stop its client",
 		Long: "Removes the document from its YAML file and waits until the session is gone.\n" +
 			"What happens to a running client is spec.deletionPolicy's to say.",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.carryOut(cmd.Context(), args, intent{
-				goal: "the removal",
-				send: func(ctx context.Context, client *server.Client, name string) error {
-					return client.Delete(ctx, name)
-				},
-				judge: deleted,
-				done:  func(_, _ *spec.Session) string { return "deleted" },
-			})
+	}, intent{
+		goal: "the removal",
+		send: func(ctx context.Context, client *server.Client, name string) error {
+			return client.Delete(ctx, name)
 		},
-	}
+		judge: deleted,
+		done:  func(_, _ *spec.Session) string { return "deleted" },
+	})
 }
 
 // deleted says whether the session is gone. One of the same name with another

@@ -155,16 +155,29 @@ func (g *globals) each(names []string, do func(name string) error) error {
 	return &reportedError{slices.Max(codes)}
 }
 
-// complain writes a line to standard error. That it cannot be written is
+// complain writes a line to standard error, with nothing in it that a terminal
+// would obey: names and messages come from files and programs. That it cannot be written is
 // nothing that could be told anywhere else.
 func (g *globals) complain(format string, args ...any) {
-	_, _ = fmt.Fprintf(g.errOut, format+"\n", args...)
+	g.writing.Lock()
+	defer g.writing.Unlock()
+	_, _ = fmt.Fprintln(g.errOut, visibleLines(fmt.Sprintf(format, args...)))
 }
 
 // say writes a line to standard output.
 func (g *globals) say(format string, args ...any) error {
-	if _, err := fmt.Fprintf(g.out, format+"\n", args...); err != nil {
+	g.writing.Lock()
+	defer g.writing.Unlock()
+	if _, err := fmt.Fprintln(g.out, visibleLines(fmt.Sprintf(format, args...))); err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
+}
+
+// worse is the one with the higher exit code.
+func worse(a, b error) error {
+	if exitCode(a) >= exitCode(b) {
+		return a
+	}
+	return b
 }

@@ -10,12 +10,14 @@ func newEventsCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "events [NAME...]",
 		Short:   "List events; the same as get events",
-		Example: "  muxlet events\n  muxlet events checkout-bug",
+		Example: "  muxlet events\n  muxlet events checkout-bug\n  muxlet events -w --types Warning",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), append([]string{"events"}, args...))
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "format: wide, json, yaml or name")
-	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print no line of headers")
+	flags := cmd.Flags()
+	o.addFlags(flags)
+	flags.StringArrayVar(&o.about, "for", nil, "session that the events are about, as NAME is; may be repeated")
+	flags.StringSliceVar(&o.types, "types", nil, "only events of these types: Normal, Warning")
 	return cmd
 }

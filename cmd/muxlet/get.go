@@ -5,26 +5,30 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/spec"
 )
 
-// getOptions are the flags of get.
+// getOptions are the flags of get and events.
 type getOptions struct {
 	*globals
 	output    string
 	selector  string
+	sortBy    string
+	types     []string
+	about     []string
 	noHeaders bool
+	waiting   bool
+
+	watch, watchOnly, watchEvents bool
 }
 
 func newGetCommand(g *globals) *cobra.Command {
@@ -32,36 +36,45 @@ func newGetCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get [sessions|events] [NAME...]",
 		Short: "List sessions or events",
-		Long: "List sessions, or the events about them.\n\n" +
+		Long: "List sessions, or the events about them. Sessions that wait for a person come first.\n\n" +
 			"sessions may be written session or ses, events event or ev, and a name sessions/NAME.\n" +
 			"A word that is none of these is the name of a session.",
-		Example: "  muxlet get\n  muxlet get -o wide\n  muxlet get checkout-bug -o yaml\n  muxlet get events checkout-bug",
+		Example: "  muxlet get\n  muxlet get -o wide\n  muxlet get -w\n  muxlet get checkout-bug -o yaml\n" +
+			"  muxlet get -l repo=shop --sort-by restarts\n  muxlet get -o jsonpath='{.items[*].metadata.name}'\n  muxlet get events checkout-bug",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.output, "output", "o", "", "format: wide, json, yaml or name")
-	flags.StringVarP(&o.selector, "selector", "l", "", "label selector, such as repo=shop")
-	flags.BoolVar(&o.noHeaders, "no-headers", false, "print no line of headers")
+	o.addFlags(flags)
+	flags.StringVarP(&o.selector, "selector", "l", "", "label selector, such as repo=shop or 'repo in (shop, web)'")
+	flags.StringVar(&o.sortBy, "sort-by", "", "order: name, age, restarts, status or a JSONPath such as .status.client.pid")
+	flags.BoolVar(&o.waiting, "waiting", false, "only sessions that wait for a person")
+	flags.BoolVar(&o.watchEvents, "output-watch-events", false, "with --watch, say for each what happened: ADDED, MODIFIED or DELETED")
 	return cmd
 }
 
-// The formats of get.
-const (
-	outputTable = ""
-	outputWide  = "wide"
-	outputJSON  = "json"
-	outputYAML  = "yaml"
-	outputName  = "name"
-)
+// addFlags adds those that get and events have in common.
+func (o *getOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.output, "output", "o", "", "format: wide, json, yaml, name or jsonpath=TEMPLATE")
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "print no line of headers")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "print what is there, and then each change, until it is interrupted")
+	flags.BoolVar(&o.watchOnly, "watch-only", false, "print each change, without what is there")
+}
 
 func (o *getOptions) run(ctx context.Context, args []string) error {
 	kind, names, err := parseTarget(args)
 	if err != nil {
 		return err
 	}
-	if err := o.validate(names); err != nil {
+	if kind == kindEvents {
+		about, err := sessionNames(o.about)
+		if err != nil {
+			return err
+		}
+		names = append(names, about...)
+	}
+	if err := o.validate(kind, names); err != nil {
 		return err
 	}
 	client, err := o.client()
@@ -69,20 +82,23 @@ func (o *getOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer client.Close()
-	if kind == kindEvents {
+	following := o.watch || o.watchOnly
+	switch {
+	case kind == kindEvents && following:
+		return o.followEvents(ctx, client, names)
+	case kind == kindEvents:
 		return o.events(ctx, client, names)
-	}
-	if len(names) > 0 {
+	case following:
+		return o.followSessions(ctx, client, names)
+	case len(names) > 0:
 		return o.named(ctx, client, names)
 	}
 	return o.all(ctx, client)
 }
 
-func (o *getOptions) validate(names []string) error {
-	switch o.output {
-	case outputTable, outputWide, outputJSON, outputYAML, outputName:
-	default:
-		return usagef("unknown format %q for -o: it must be wide, json, yaml or name", o.output)
+func (o *getOptions) validate(kind resourceKind, names []string) error {
+	if err := o.validateOutput(); err != nil {
+		return err
 	}
 	if _, err := labels.Parse(o.selector); err != nil {
 		return usagef("the selector %q is not valid: %v", o.selector, err)
@@ -90,7 +106,19 @@ func (o *getOptions) validate(names []string) error {
 	if o.selector != "" && len(names) > 0 {
 		return usagef("a name and a selector cannot be given together")
 	}
-	return nil
+	if o.watchEvents && !o.watch && !o.watchOnly {
+		return usagef("--output-watch-events needs --watch or --watch-only")
+	}
+	for _, word := range o.types {
+		if !slices.ContainsFunc(eventTypes, func(known string) bool { return strings.EqualFold(known, word) }) {
+			return usagef("unknown type %q for --types: it must be %s", word, strings.Join(eventTypes, " or "))
+		}
+	}
+	if o.sortBy == "" || kind == kindSessions && slices.Contains(sortWords, o.sortBy) || kind == kindEvents && o.sortBy == sortName {
+		return nil
+	}
+	_, err := sortPath(o.sortBy)
+	return err
 }
 
 // all lists the sessions, and then what is wrong around them.
@@ -99,21 +127,35 @@ func (o *getOptions) all(ctx context.Context, client *server.Client) error {
 	if err != nil {
 		return err
 	}
-	if o.output != outputTable && o.output != outputWide {
-		return o.print(objects(list.Items), true)
-	}
-	if err := o.table(sessionTable(list.Items, o.now())); err != nil {
+	sessions, err := o.arrange(list.Items)
+	if err != nil {
 		return err
+	}
+	if !o.tabular() {
+		return o.print(objects(sessions), true)
+	}
+	if len(sessions) > 0 {
+		if err := o.table(sessionTable(sessions, o.now())); err != nil {
+			return err
+		}
 	}
 	status, err := client.Status(ctx)
 	if err != nil {
 		return err
 	}
-	if len(list.Items) == 0 {
-		o.sayNothingFound(status)
+	if len(sessions) == 0 {
+		o.sayNothingFound(status, len(list.Items))
 	}
 	o.footers(status)
 	return nil
+}
+
+// arrange leaves out what is not asked for and puts the rest in order.
+func (o *getOptions) arrange(sessions []spec.Session) ([]spec.Session, error) {
+	if o.waiting {
+		sessions = slices.DeleteFunc(slices.Clone(sessions), func(s spec.Session) bool { return !waits(&s) })
+	}
+	return sessions, o.sortSessions(sessions)
 }
 
 // named shows the sessions that exist, and an error for each that does not.
@@ -135,7 +177,11 @@ func (o *getOptions) named(ctx context.Context, client *server.Client, names []s
 	if len(found) == 0 {
 		return failed
 	}
-	if o.output != outputTable && o.output != outputWide {
+	found, err := o.arrangeNamed(found)
+	if err != nil {
+		return err
+	}
+	if !o.tabular() {
 		if err := o.print(objects(found), len(names) > 1); err != nil {
 			return err
 		}
@@ -147,51 +193,21 @@ func (o *getOptions) named(ctx context.Context, client *server.Client, names []s
 	return failed
 }
 
+// arrangeNamed keeps the order in which the names were given, unless another one
+// is asked for.
+func (o *getOptions) arrangeNamed(found []spec.Session) ([]spec.Session, error) {
+	if o.sortBy == "" && !o.waiting {
+		return found, nil
+	}
+	return o.arrange(found)
+}
+
 func objects(sessions []spec.Session) []runtime.Object {
 	all := make([]runtime.Object, 0, len(sessions))
 	for i := range sessions {
 		all = append(all, &sessions[i])
 	}
 	return all
-}
-
-func (o *getOptions) table(table *metav1.Table) error {
-	printer := printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: o.output == outputWide})
-	if err := printer.PrintObj(table, o.out); err != nil {
-		return fmt.Errorf("print the table: %w", err)
-	}
-	return nil
-}
-
-// print shows objects for a program: one of them as it is, or all as a List.
-func (o *getOptions) print(all []runtime.Object, list bool) error {
-	if o.output == outputName {
-		return o.printAll(&printers.NamePrinter{}, all)
-	}
-	var printer printers.ResourcePrinter = &printers.JSONPrinter{}
-	if o.output == outputYAML {
-		printer = &printers.YAMLPrinter{}
-	}
-	if !list {
-		return o.printAll(printer, all)
-	}
-	items := []runtime.RawExtension{}
-	for _, object := range all {
-		items = append(items, runtime.RawExtension{Object: object})
-	}
-	return o.printAll(printer, []runtime.Object{&corev1.List{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"},
-		Items:    items,
-	}})
-}
-
-func (o *getOptions) printAll(printer printers.ResourcePrinter, all []runtime.Object) error {
-	for _, object := range all {
-		if err := printer.PrintObj(object, o.out); err != nil {
-			return fmt.Errorf("print %s: %w", o.output, err)
-		}
-	}
-	return nil
 }
 
 // resourceKind is what get lists.

@@ -20,12 +20,15 @@ import (
 
 var eventColumns = []metav1.TableColumnDefinition{
 	{Name: "Last Seen", Type: "string"},
-	{Name: "Type", Type: "string"},
+	{Name: typeColumn, Type: "string"},
 	{Name: "Reason", Type: "string"},
 	{Name: "Object", Type: "string"},
 	{Name: "Count", Type: "integer", Priority: wideOnly},
 	{Name: "Message", Type: "string"},
 }
+
+// eventTypes are the words of --types.
+var eventTypes = []string{corev1.EventTypeNormal, corev1.EventTypeWarning}
 
 // events lists the events about the named sessions, or all of them. Events stay
 // when their session is gone, so an unknown name is no error.
@@ -34,10 +37,10 @@ func (o *getOptions) events(ctx context.Context, client *server.Client, names []
 	if err != nil {
 		return err
 	}
-	if events, err = o.selected(events); err != nil {
+	if events, err = o.selected(events, names); err != nil {
 		return err
 	}
-	if o.output != outputTable && o.output != outputWide {
+	if !o.tabular() {
 		all := make([]runtime.Object, 0, len(events))
 		for i := range events {
 			all = append(all, &events[i])
@@ -58,13 +61,26 @@ func about(names []string) string {
 	return " about " + strings.Join(names, ", ")
 }
 
-// selected applies the selector of -l to the labels of the events.
-func (o *getOptions) selected(events []corev1.Event) ([]corev1.Event, error) {
+// selected applies the flags to events: those about the names, of the types, with
+// the labels, in the order that is asked for; else the oldest first.
+func (o *getOptions) selected(events []corev1.Event, names []string) ([]corev1.Event, error) {
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
 		return nil, fmt.Errorf("parse the selector: %w", err)
 	}
-	return slices.DeleteFunc(events, func(e corev1.Event) bool { return !selector.Matches(labels.Set(e.Labels)) }), nil
+	events = slices.DeleteFunc(events, func(e corev1.Event) bool {
+		return !selector.Matches(labels.Set(e.Labels)) ||
+			len(names) > 0 && !slices.Contains(names, e.InvolvedObject.Name) ||
+			len(o.types) > 0 && !slices.ContainsFunc(o.types, func(word string) bool { return strings.EqualFold(word, e.Type) })
+	})
+	switch o.sortBy {
+	case "":
+	case sortName:
+		err = sortByPath(events, ".metadata.name")
+	default:
+		err = sortByPath(events, o.sortBy)
+	}
+	return events, err
 }
 
 // eventsOf are the events about the named sessions, oldest first.

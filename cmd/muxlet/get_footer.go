@@ -15,16 +15,40 @@ import (
 const maxFooterLines = 10
 
 // sayNothingFound tells a person with an empty list where a YAML is looked for.
-func (o *getOptions) sayNothingFound(status server.DaemonStatus) {
-	roots := strings.Join(status.Manifests, ", ")
+// others is the number of sessions that are there and were not asked for.
+func (o *getOptions) sayNothingFound(status server.DaemonStatus, others int) {
+	roots := strings.Join(rootWords(status), ", ")
 	switch {
 	case o.selector != "":
 		o.complain("No sessions found: none matches the selector %s.", o.selector)
+	case others > 0:
+		o.complain("No sessions found: none waits for a person.")
 	case len(status.Problems) > 0:
 		o.complain("No sessions found: no valid manifest in %s. Correct what is named below.", roots)
 	default:
 		o.complain("No sessions found: no manifest in %s. Put a YAML there that declares a Session, and it comes up by itself.", roots)
 	}
+}
+
+// rootWords are the directories that are looked into, and what was found there.
+func rootWords(status server.DaemonStatus) []string {
+	if len(status.Roots) == 0 {
+		return status.Manifests
+	}
+	var words []string
+	for _, root := range status.Roots {
+		switch {
+		case root.Problem != "":
+			words = append(words, fmt.Sprintf("%s (%s)", root.Path, root.Problem))
+		case root.Files == 1:
+			words = append(words, root.Path+" (1 file)")
+		case root.Files > 1:
+			words = append(words, fmt.Sprintf("%s (%d files)", root.Path, root.Files))
+		default:
+			words = append(words, root.Path+" (it is empty)")
+		}
+	}
+	return words
 }
 
 // footers tell below a table what is not right around it: what, why, and how to

@@ -24,6 +24,19 @@ type intent struct {
 	judge func(before *spec.Session, now look) (reached bool, err error)
 	// done is what is said when the goal is reached.
 	done func(before, after *spec.Session) string
+	// period is the time between two looks, globals.pollPeriod when it is 0; looks
+	// has room for those that are on their way at the same time, nil for any number.
+	period time.Duration
+	looks  chan struct{}
+}
+
+// look at the session when it is its turn.
+func (i *intent) look(ctx context.Context, client *server.Client, name string) (*spec.Session, error) {
+	if i.looks != nil {
+		i.looks <- struct{}{}
+		defer func() { <-i.looks }()
+	}
+	return client.Session(ctx, name)
 }
 
 // look is one look at a session that is waited for.
@@ -35,61 +48,18 @@ type look struct {
 	waited time.Duration
 }
 
-// carryOut asks it of every named session first and waits for each of them
-// then, so that they do not wait for one another.
-func (g *globals) carryOut(ctx context.Context, args []string, i intent) error {
-	names, err := sessionNames(args)
-	if err != nil {
-		return err
-	}
-	client, err := g.client()
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	before := map[string]*spec.Session{}
-	asked := g.each(names, func(name string) error {
-		session, err := client.Session(ctx, name)
-		if err != nil {
-			return err
-		}
-		if err := i.send(ctx, client, name); err != nil {
-			return err
-		}
-		before[name] = session
-		return nil
-	})
-	ctx, cancel := context.WithTimeout(ctx, g.waitLimit)
-	defer cancel()
-	waited := g.each(names, func(name string) error {
-		if before[name] == nil {
-			return nil
-		}
-		after, err := g.until(ctx, client, before[name], i)
-		if err != nil {
-			return err
-		}
-		return g.say("session/%s %s", name, i.done(before[name], after))
-	})
-	return worse(asked, waited)
-}
-
-// worse is the one with the higher exit code.
-func worse(a, b error) error {
-	if exitCode(a) >= exitCode(b) {
-		return a
-	}
-	return b
-}
-
 // until looks at the session again and again until its goal is reached, cannot
 // be reached, or ctx is done.
 func (g *globals) until(ctx context.Context, client *server.Client, before *spec.Session, i intent) (*spec.Session, error) {
-	last := before
+	last, period := before, i.period
+	if period == 0 {
+		period = g.pollPeriod
+	}
 	for n := 0; ; n++ {
-		session, err := client.Session(ctx, before.Name)
+		session, err := i.look(ctx, client, before.Name)
+		waited := time.Duration(n) * period
 		if ctx.Err() == nil {
-			reached, err := i.judge(before, look{session, err, time.Duration(n) * g.pollPeriod})
+			reached, err := i.judge(before, look{session, err, waited})
 			if reached || err != nil {
 				return session, err
 			}
@@ -97,10 +67,10 @@ func (g *globals) until(ctx context.Context, client *server.Client, before *spec
 				last = session
 			}
 		}
-		if waited := time.Duration(n) * g.pollPeriod; waited >= g.notice && waited-g.pollPeriod < g.notice {
+		if waited >= g.notice && waited-period < g.notice {
 			g.complain("Waiting for %s of session %q: it is %s.", i.goal, last.Name, statusWords(last))
 		}
-		if !pause(ctx, g.pollPeriod) {
+		if !pause(ctx, period) {
 			return nil, g.unfinished(ctx, last, i.goal)
 		}
 	}

@@ -13,22 +13,18 @@ import (
 )
 
 func newRestartCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "restart NAME...",
+	return g.intentCommand(&cobra.Command{
+		Use:   "restart (NAME... | -l SELECTOR | --all)",
 		Short: "End the client and start another one now",
 		Long:  "Replaces the running client, with the present spec, and waits until the new one runs or it is clear why it cannot.\nNo YAML is touched.",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.carryOut(cmd.Context(), args, intent{
-				goal: "the start of a new client",
-				send: func(ctx context.Context, client *server.Client, name string) error {
-					return client.Restart(ctx, name)
-				},
-				judge: g.judgeRestart,
-				done:  func(_, after *spec.Session) string { return incarnationWords("restarted", after) },
-			})
+	}, intent{
+		goal: "the start of a new client",
+		send: func(ctx context.Context, client *server.Client, name string) error {
+			return client.Restart(ctx, name)
 		},
-	}
+		judge: g.judgeRestart,
+		done:  func(_, after *spec.Session) string { return incarnationWords("restarted", after) },
+	})
 }
 
 // judgeRestart waits for a client that is not the one from before.

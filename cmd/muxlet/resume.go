@@ -13,23 +13,19 @@ import (
 )
 
 func newResumeCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "resume NAME...",
+	return g.intentCommand(&cobra.Command{
+		Use:   "resume (NAME... | -l SELECTOR | --all)",
 		Short: "Bring a session up that is suspended, terminated, completed or waiting",
 		Long: "Lifts spec.suspend in the YAML if it is set, asks for a client, and waits until it runs\n" +
 			"or it is clear why it cannot.",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.carryOut(cmd.Context(), args, intent{
-				goal: "the start of a client",
-				send: func(ctx context.Context, client *server.Client, name string) error {
-					return client.Resume(ctx, name, false)
-				},
-				judge: g.judgeResume,
-				done:  func(_, after *spec.Session) string { return incarnationWords("resumed", after) },
-			})
+	}, intent{
+		goal: "the start of a client",
+		send: func(ctx context.Context, client *server.Client, name string) error {
+			return client.Resume(ctx, name, false)
 		},
-	}
+		judge: g.judgeResume,
+		done:  func(_, after *spec.Session) string { return incarnationWords("resumed", after) },
+	})
 }
 
 // judgeResume takes any client that runs for the one that was asked for: the

@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,8 +33,9 @@ type globals struct {
 	environ     func() []string
 	home        string
 	uid         int
-	// interactive says whether in is a terminal.
-	interactive func() bool
+	// interactive says whether in is a terminal, colour whether out shows colours;
+	// nil is no.
+	interactive, colour func() bool
 	// exec replaces this process.
 	exec func(path string, argv, env []string) error
 	// pollPeriod is the time between two looks at what is waited for, patience
@@ -42,6 +44,8 @@ type globals struct {
 	// answer, and waitLimit the end of every wait.
 	pollPeriod, patience, notice, blindness, waitLimit time.Duration
 
+	// writing is held while a line is written.
+	writing sync.Mutex
 	// started is set once the command line was understood.
 	started bool
 	command *cobra.Command
@@ -61,6 +65,7 @@ func newGlobals() *globals {
 		home:        home,
 		uid:         os.Getuid(),
 		interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
+		colour:      func() bool { return colourful(os.Stdout, os.LookupEnv) },
 		exec:        syscall.Exec,
 		pollPeriod:  50 * time.Millisecond,
 		patience:    time.Second,
@@ -111,5 +116,6 @@ func newRootCommand(g *globals) *cobra.Command {
 		newApplyCommand(g), newEditCommand(g), newSuspendCommand(g), newResumeCommand(g), newRestartCommand(g), newTerminateCommand(g), newDeleteCommand(g),
 		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newVersionCommand(g),
 	)
+	g.addCompletion(root)
 	return root
 }

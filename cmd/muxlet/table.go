@@ -20,10 +20,19 @@ const absent = "-"
 // wideOnly is the priority of a column that -o wide alone shows.
 const wideOnly = 1
 
+// statusCell is the place of STATUS in a row.
+const statusCell = 2
+
+// The columns that have colours.
+const (
+	statusColumn = "Status"
+	typeColumn   = "Type"
+)
+
 var sessionColumns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name"},
 	{Name: "Class", Type: "string"},
-	{Name: "Status", Type: "string"},
+	{Name: statusColumn, Type: "string"},
 	{Name: "Ready", Type: "string"},
 	{Name: "Restarts", Type: "string"},
 	{Name: "Activity", Type: "string"},

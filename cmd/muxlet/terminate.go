@@ -14,28 +14,24 @@ import (
 )
 
 func newTerminateCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "terminate NAME...",
+	return g.intentCommand(&cobra.Command{
+		Use:   "terminate (NAME... | -l SELECTOR | --all)",
 		Short: "End the client; it stays down until the next resume or attach",
 		Long: "Ends the running client and waits until it is gone, whatever the policies say.\n" +
 			"No YAML is touched; muxlet resume or attach brings the session back.",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.carryOut(cmd.Context(), args, intent{
-				goal: "the end of the client",
-				send: func(ctx context.Context, client *server.Client, name string) error {
-					return client.Terminate(ctx, name)
-				},
-				judge: func(_ *spec.Session, now look) (bool, error) {
-					return now.err == nil && resting(now.session), now.err
-				},
-				done: func(before, _ *spec.Session) string {
-					if idle(before) {
-						return fmt.Sprintf("is down already (%s)", spec.DisplayStatus(before))
-					}
-					return "terminated"
-				},
-			})
+	}, intent{
+		goal: "the end of the client",
+		send: func(ctx context.Context, client *server.Client, name string) error {
+			return client.Terminate(ctx, name)
 		},
-	}
+		judge: func(_ *spec.Session, now look) (bool, error) {
+			return now.err == nil && resting(now.session), now.err
+		},
+		done: func(before, _ *spec.Session) string {
+			if idle(before) {
+				return fmt.Sprintf("is down already (%s)", spec.DisplayStatus(before))
+			}
+			return "terminated"
+		},
+	})
 }

@@ -72,6 +72,8 @@ type DaemonStatus struct {
 	Instance string `json:"instance"`
 	// Manifests are the manifest roots.
 	Manifests []string `json:"manifests"`
+	// Roots are what the last reading of them found.
+	Roots []ManifestRoot `json:"roots,omitempty"`
 	// StateDir, RuntimeDir and TmuxSocket are absolute paths.
 	StateDir   string `json:"stateDir"`
 	RuntimeDir string `json:"runtimeDir"`
@@ -85,6 +87,15 @@ type DaemonStatus struct {
 	Held []HeldRemoval `json:"held,omitempty"`
 	// Unclaimed are panes of this instance that no session claims.
 	Unclaimed []UnclaimedPane `json:"unclaimed,omitempty"`
+}
+
+// ManifestRoot is what was found in one manifest root.
+type ManifestRoot struct {
+	Path string `json:"path"`
+	// Files that were read there.
+	Files int `json:"files"`
+	// Problem says why it could not be read; empty when it could.
+	Problem string `json:"problem,omitempty"`
 }
 
 // StateUnknown is the ObservedStatus.State of a tmux server that could not be

@@ -19,8 +19,8 @@ import (
 // The changes that are remembered. A watch that falls further behind is ended,
 // and its client lists again.
 const (
-	sessionChanges = 4096
-	eventChanges   = 2048
+	sessionChanges = 1024
+	eventChanges   = 1024
 )
 
 // Object is what a Journal holds. Nobody changes one that was given to it.

@@ -1,0 +1,146 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/muxlet/muxlet/spec"
+)
+
+// The words of --sort-by; anything else is a JSONPath.
+const (
+	sortName     = "name"
+	sortAge      = "age"
+	sortRestarts = "restarts"
+	sortStatus   = "status"
+)
+
+var sortWords = []string{sortName, sortAge, sortRestarts, sortStatus}
+
+// waits says whether the session goes on only when a person acts: it asks
+// something, or something is in its way. One that was told to rest waits for
+// nothing.
+func waits(s *spec.Session) bool {
+	if meta.IsStatusConditionTrue(s.Status.Conditions, spec.ConditionInputRequired) {
+		return true
+	}
+	switch spec.DisplayStatus(s) {
+	case spec.StatusCompleted, spec.StatusSuspended, spec.StatusTerminated, spec.StatusDormant:
+		return false
+	}
+	return meta.IsStatusConditionTrue(s.Status.Conditions, spec.ConditionStalled)
+}
+
+// sortSessions orders by --sort-by. Without it a person sees those first that
+// wait for a person; a program gets them by name.
+func (o *getOptions) sortSessions(sessions []spec.Session) error {
+	switch o.sortBy {
+	case "":
+		if o.tabular() {
+			slices.SortStableFunc(sessions, func(a, b spec.Session) int { return cmp.Compare(rank(waits(&a)), rank(waits(&b))) })
+		}
+	case sortName:
+		slices.SortStableFunc(sessions, func(a, b spec.Session) int { return strings.Compare(a.Name, b.Name) })
+	case sortAge:
+		slices.SortStableFunc(sessions, func(a, b spec.Session) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	case sortRestarts:
+		slices.SortStableFunc(sessions, func(a, b spec.Session) int {
+			return cmp.Compare(a.Status.Client.RestartCount, b.Status.Client.RestartCount)
+		})
+	case sortStatus:
+		slices.SortStableFunc(sessions, func(a, b spec.Session) int {
+			return strings.Compare(string(spec.DisplayStatus(&a)), string(spec.DisplayStatus(&b)))
+		})
+	default:
+		return sortByPath(sessions, o.sortBy)
+	}
+	return nil
+}
+
+// rank is lower for what comes first.
+func rank(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+// sortPath reads a JSONPath as kubectl does: with or without braces and the
+// first dot.
+func sortPath(expression string) (*jsonpath.JSONPath, error) {
+	text := strings.TrimSuffix(strings.TrimPrefix(expression, "{"), "}")
+	if text != "" && !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
+		text = "." + text
+	}
+	path := jsonpath.New("sort-by").AllowMissingKeys(true)
+	if err := path.Parse("{" + text + "}"); err != nil || !strings.Contains(expression, ".") {
+		return nil, usagef("cannot sort by %q: give %s, or a JSONPath such as .metadata.name", expression, strings.Join(sortWords, ", "))
+	}
+	return path, nil
+}
+
+// sortByPath orders objects by what a JSONPath finds in them; numbers by their
+// value, those without one first.
+func sortByPath[T any](objects []T, expression string) error {
+	path, err := sortPath(expression)
+	if err != nil {
+		return err
+	}
+	type keyed struct {
+		key    any
+		object T
+	}
+	all := make([]keyed, 0, len(objects))
+	for i := range objects {
+		key, err := pathKey(path, &objects[i])
+		if err != nil {
+			return err
+		}
+		all = append(all, keyed{key, objects[i]})
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int { return compareKeys(a.key, b.key) })
+	for i := range all {
+		objects[i] = all[i].object
+	}
+	return nil
+}
+
+// pathKey is the first thing that the path finds; nil for nothing.
+func pathKey(path *jsonpath.JSONPath, object any) (any, error) {
+	plain, err := asJSON(object)
+	if err != nil {
+		return nil, err
+	}
+	found, err := path.FindResults(plain)
+	if err != nil {
+		return nil, usagef("cannot sort: %v", err)
+	}
+	for _, results := range found {
+		for _, result := range results {
+			if result.IsValid() && result.CanInterface() {
+				return result.Interface(), nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func compareKeys(a, b any) int {
+	if x, ok := a.(float64); ok {
+		if y, ok := b.(float64); ok {
+			return cmp.Compare(x, y)
+		}
+	}
+	if a == nil || b == nil {
+		return cmp.Compare(rank(a == nil), rank(b == nil))
+	}
+	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+}
