@@ -46,7 +46,7 @@ func (o *getOptions) validateOutput() error {
 func (o *getOptions) tabular() bool { return o.output == outputTable || o.output == outputWide }
 
 func (o *getOptions) tablePrinter() *tablePrinter {
-	return &tablePrinter{out: o.out, noHeaders: o.noHeaders, wide: o.output == outputWide, colour: o.globals.colour != nil && o.globals.colour()}
+	return &tablePrinter{out: o.out, noHeaders: o.noHeaders, wide: o.output == outputWide, colour: o.colour != nil && o.colour()}
 }
 
 func (o *getOptions) table(table *metav1.Table) error { return o.tablePrinter().print(table) }
