@@ -5,8 +5,6 @@ package main
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,8 +94,8 @@ func (g *globals) find(ctx context.Context, client *server.Client, w chosen) ([]
 }
 
 // carryOut asks it of every session and waits for each. They do not wait for one
-// another, and one that fails does not keep the others; each has its own line as
-// soon as it is done.
+// another, and one that fails does not keep the others. Each has its own line, in
+// the order of the names, as soon as it and those before it are done.
 func (g *globals) carryOut(ctx context.Context, which chosen, i intent) error {
 	client, err := g.client()
 	if err != nil {
@@ -111,35 +109,42 @@ func (g *globals) carryOut(ctx context.Context, which chosen, i intent) error {
 	asks := make(chan struct{}, asksAtOnce)
 	i.looks = make(chan struct{}, looksAtOnce)
 	i.period = g.pollPeriod * time.Duration(1+len(names)/looksAtOnce)
-	codes := make([]int, len(names))
-	var wg sync.WaitGroup
-	for n, name := range names {
-		wg.Go(func() {
-			if err := g.carryOutOne(ctx, client, name, i, asks); err != nil {
-				g.show(err)
-				codes[n] = exitCode(err)
-			}
-		})
+	ends := map[string]chan outcome{}
+	for _, name := range names {
+		end := make(chan outcome, 1)
+		ends[name] = end
+		go func() {
+			words, err := g.carryOutOne(ctx, client, name, i, asks)
+			end <- outcome{words, err}
+		}()
 	}
-	wg.Wait()
-	if len(codes) == 0 || slices.Max(codes) == exitOK {
-		return nil
-	}
-	return &reportedError{slices.Max(codes)}
+	return g.each(names, func(name string) error {
+		end := <-ends[name]
+		if end.err != nil {
+			return end.err
+		}
+		return g.say("session/%s %s", name, end.words)
+	})
 }
 
-func (g *globals) carryOutOne(ctx context.Context, client *server.Client, name string, i intent, asks chan struct{}) error {
+// outcome of an intent for one session: what is said of it, or why it failed.
+type outcome struct {
+	words string
+	err   error
+}
+
+func (g *globals) carryOutOne(ctx context.Context, client *server.Client, name string, i intent, asks chan struct{}) (string, error) {
 	before, err := ask(ctx, client, name, i, asks)
 	if err != nil {
-		return err
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.waitLimit)
 	defer cancel()
 	after, err := g.until(ctx, client, before, i)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return g.say("session/%s %s", name, i.done(before, after))
+	return i.done(before, after), nil
 }
 
 // ask sends the intent when it is its turn. It returns the session as it was

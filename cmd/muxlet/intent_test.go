@@ -228,11 +228,9 @@ func TestSeveralNamesAreEachDoneAndTheWorstCodeWins(t *testing.T) {
 	}
 	c := newCLI(t, f)
 	assert.Equal(t, exitNotFound, c.run("suspend", "a", "b", "nobody", "c", "a"))
-	assert.Equal(t, []string{"session/a suspended", "session/c suspended"}, sorted(c.out))
-	assert.Equal(t, []string{
-		"Error: session \"b\": /m/b.yaml cannot be written",
-		"Error: session \"nobody\" not found: \"muxlet get\" lists those that exist",
-	}, sorted(c.errOut))
+	assert.Equal(t, "session/a suspended\nsession/c suspended\n", c.out)
+	assert.Equal(t, "Error: session \"b\": /m/b.yaml cannot be written\n"+
+		"Error: session \"nobody\" not found: \"muxlet get\" lists those that exist\n", c.errOut)
 	assert.ElementsMatch(t, []string{"suspend=true a", "suspend=true b", "suspend=true c"}, f.intents(), "each is asked once")
 }
 
