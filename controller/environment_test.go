@@ -176,7 +176,7 @@ func TestWhatAnEnvFileHoldsIsToldNowhere(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		s, _ := e.Session(name)
 		assert.NotContains(t, fmt.Sprintf("%+v", s.Status), hidden)
-		for _, event := range e.Controller().Events(name) {
+		for _, event := range e.Controller().Events(name).Items {
 			assert.NotContains(t, event.Message, hidden)
 		}
 	}
