@@ -164,6 +164,9 @@ func (c *Controller) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.recordFirst(ctx, name); err != nil {
+		return err
+	}
 	if file != "" {
 		if err := manifest.Remove(file, name); err != nil && !errors.Is(err, manifest.ErrNotDeclared) {
 			return uneditable(name, file, err)
@@ -178,6 +181,27 @@ func (c *Controller) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	return ctx.Err()
+}
+
+// recordFirst sees to it that a session is known for what it is before its
+// document goes. After a loss of the state a client may run of which only a look
+// tells that it is the session's; without document and record it would be
+// nobody's, and run for ever.
+func (c *Controller) recordFirst(ctx context.Context, name string) error {
+	c.mu.Lock()
+	s := c.sessions[name]
+	recorded := s == nil || s.rec.UID != ""
+	c.mu.Unlock()
+	if recorded {
+		return nil
+	}
+	err := c.ask(ctx, name, requestRemoval)
+	switch server.ReasonOf(err) {
+	case server.ReasonInvalid, server.ReasonNotFound:
+		// No client was started from a document that never was valid.
+		return nil
+	}
+	return err
 }
 
 // SetSuspend edits spec.suspend of the document.

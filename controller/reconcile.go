@@ -52,14 +52,19 @@ func (c *Controller) reconcileSession(ctx context.Context, name string) {
 	if s == nil {
 		return
 	}
-	c.applyRequests(s)
+	recorded := s.rec.UID != ""
+	if recorded {
+		c.applyRequests(s)
+	}
 	snap := c.look(ctx, c.freshness(s))
 	if snap.view.State == observe.ServerUnknown {
 		c.noteUnknown()
 	}
 	w := c.wishOf(s)
-	if s.rec.UID == "" {
-		if instance == "" || !c.makeRecord(s, snap, w) {
+	if !recorded {
+		made := instance != "" && c.makeRecord(s, snap, w)
+		c.applyRequests(s)
+		if !made {
 			c.showWithoutRecord(s, w, snap)
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/controller/envtest"
+	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -183,4 +184,25 @@ func TestAnEmptiedManifestDirectoryStopsNothing(t *testing.T) {
 		e.WaitNoSession(name)
 	}
 	assert.Empty(t, e.Panes(""))
+}
+
+// A client that only a look can tell to be the session's is looked for before its
+// document goes: without both it would run for ever.
+func TestASessionIsNotDeletedBeforeItsClientIsLookedFor(t *testing.T) {
+	t.Parallel()
+	e := envtest.Start(t, envtest.Config{Meddled: true})
+	e.Run("a")
+	e.Drop()
+	e.DropState()
+	e.Meddle(`echo "lost server" >&2; exit 1`)
+	e.Boot()
+	e.Eventually("the session is known", func() bool { _, ok := e.Session("a"); return ok })
+	err := e.Controller().Delete(e.Context(), "a")
+	assert.Equal(t, server.ReasonTmuxUnavailable, server.ReasonOf(err))
+	e.Client("a")
+
+	e.Meddle("")
+	e.Eventually("it is deleted", func() bool { return e.Controller().Delete(e.Context(), "a") == nil })
+	e.WaitNoSession("a")
+	e.NoClient("a")
 }
