@@ -113,6 +113,9 @@ type Outcome struct {
 	Reason string
 	// Message for a person; empty when Done.
 	Message string
+	// Screen is what the pane held when the action overwrote or removed it; nil when
+	// it did not, or when that could not be had.
+	Screen *observe.Screen
 }
 
 // Actuator performs actions.

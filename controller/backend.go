@@ -289,36 +289,6 @@ func (c *Controller) Terminate(ctx context.Context, name string) error {
 	return c.ask(ctx, name, plan.RequestTerminate)
 }
 
-// Screen is the last lines of the session's pane.
-func (c *Controller) Screen(ctx context.Context, name string, lines int) (string, error) {
-	<-c.loaded
-	c.mu.Lock()
-	s := c.sessions[name]
-	if s == nil {
-		c.mu.Unlock()
-		return "", server.NewNotFound(name)
-	}
-	uid, pane := s.rec.UID, ""
-	if s.rec.Client != nil {
-		pane = s.rec.Client.Pane
-	}
-	c.mu.Unlock()
-	snap, _, _ := c.eyes.latest()
-	if snap == nil || snap.view.State == observe.ServerUnknown {
-		return "", server.NewError(server.ReasonTmuxUnavailable, name, "tmux does not answer now")
-	}
-	for _, p := range snap.panes[uid] {
-		if pane == "" || p.PaneID == pane {
-			text, err := c.Tmux.Capture(ctx, p.PaneID, lines)
-			if err != nil {
-				return "", server.NewError(server.ReasonTmuxUnavailable, name, err.Error())
-			}
-			return text, nil
-		}
-	}
-	return "", server.NewError(server.ReasonConflict, name, "it has no pane now, and so no screen")
-}
-
 // Prune ends the removals that are held back.
 func (c *Controller) Prune(_ context.Context, confirm bool) (server.PruneResult, error) {
 	<-c.loaded

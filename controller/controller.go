@@ -22,6 +22,7 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/screen"
 	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/controller/status"
 	"github.com/muxlet/muxlet/observe"
@@ -33,8 +34,8 @@ import (
 type Tmux interface {
 	// List asks for all panes, in one bounded call.
 	List(ctx context.Context, now func() time.Time) observe.Answer
-	// Capture returns the last lines of a pane.
-	Capture(ctx context.Context, pane string, lines int) (string, error)
+	// Capture returns what a pane holds, with at most that many lines of its history.
+	Capture(ctx context.Context, pane string, history int) (observe.Screen, error)
 }
 
 // Processes looks at the process table and at leases. It changes nothing.
@@ -146,8 +147,11 @@ type Controller struct {
 	startedAt time.Time
 	// loaded is closed once the records are there. Requests wait for it: before, to
 	// know no session proves nothing about it.
-	loaded chan struct{}
-	eyes   *eyes
+	loaded  chan struct{}
+	eyes    *eyes
+	screens *screen.Store
+	// looks are those of who follows a pane.
+	looks *pace
 	// journals have what is served. Sessions are put there under mu.
 	journals *server.Journals
 	budget   *budget
@@ -198,6 +202,7 @@ func New(o Options) *Controller {
 	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
 	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
 	c.publishEvents()
+	c.screens, c.looks = screen.NewStore(o.StateDir), newPace(o.Clock)
 	return c
 }
 

@@ -34,7 +34,9 @@ func (s *slowTmux) List(_ context.Context, _ func() time.Time) observe.Answer {
 	return answer
 }
 
-func (s *slowTmux) Capture(context.Context, string, int) (string, error) { return "", nil }
+func (s *slowTmux) Capture(context.Context, string, int) (observe.Screen, error) {
+	return observe.Screen{}, nil
+}
 
 // believe takes every listing for one that counts.
 func believe(a observe.Answer) snapshot {

@@ -6,8 +6,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/muxlet/muxlet/actuate"
@@ -32,11 +30,6 @@ const (
 	holderPatience = time.Second
 	// probePatience bounds a look at the cause of a block.
 	probePatience = 200 * time.Millisecond
-	// screenLines of a dead pane that are shown, of screenCapture that are looked
-	// at: the client's words may be at the top of a tall pane, and tmux's own about
-	// its end are at the bottom.
-	screenLines   = 10
-	screenCapture = 1000
 )
 
 // reconcileSession brings one session one step closer to what is wanted:
@@ -190,6 +183,7 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 	ctx, cancel := context.WithTimeout(ctx, actTimeout)
 	defer cancel()
 	out := c.actuator.Do(ctx, a)
+	c.keepScreen(s, out.Screen)
 	c.mu.Lock()
 	s.lastAct = c.Clock.Now()
 	c.mu.Unlock()
@@ -335,32 +329,6 @@ func (c *Controller) follow(s *session, in plan.Input) {
 		}
 		s.watched[process] = true
 	}
-}
-
-// captureScreen keeps the last lines of a pane whose client has died, once for
-// each death.
-func (c *Controller) captureScreen(ctx context.Context, s *session, p plan.Plan) {
-	last := s.rec.LastTermination
-	if last == nil || s.rec.Client != nil || s.rec.Attempt != nil || s.screenOf.Equal(last.At) || p.RequeueAfter == time.Millisecond {
-		return
-	}
-	snap, _, _ := c.eyes.latest()
-	if snap == nil || snap.view.State != observe.ServerRunning || len(snap.panes[s.rec.UID]) == 0 {
-		return
-	}
-	text, err := c.Tmux.Capture(ctx, snap.panes[s.rec.UID][0].PaneID, screenCapture)
-	if err != nil {
-		return
-	}
-	c.mu.Lock()
-	s.screen, s.screenOf = lastWords(text), last.At
-	c.mu.Unlock()
-}
-
-// lastWords are the last lines of a screen that are not empty.
-func lastWords(screen string) []string {
-	lines := slices.DeleteFunc(strings.Split(screen, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
-	return lines[max(len(lines)-screenLines, 0):]
 }
 
 // tell records an event and logs it.

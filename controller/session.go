@@ -48,9 +48,11 @@ type session struct {
 	requests []request
 	// watched are the processes whose death gives a hint.
 	watched map[observe.Process]bool
-	// screen is the last lines of the dead pane, for the death of screenOf.
+	// screen is what the last client showed last, for the death of screenOf; kept is
+	// the screen that was saved.
 	screen   []string
 	screenOf time.Time
+	kept     keptScreen
 	// ensureFailure is why the workspace could not be made at the last start.
 	ensureFailure plan.Verdict
 	// inspected is the last finding about the workspace inspectedOf; missing says that

@@ -35,6 +35,7 @@ func (c *Controller) tidy() {
 	if err := c.Receipts.Prune(before, c.accounted()); err != nil {
 		c.Log.Error(err, "Receipts were not pruned")
 	}
+	c.pruneScreens()
 	c.pruneLeases(before)
 }
 

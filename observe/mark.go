@@ -26,6 +26,8 @@ const (
 	OptionIncarnation = "@muxlet-incarnation"
 	OptionAttempt     = "@muxlet-attempt"
 	OptionRole        = "@muxlet-role"
+	// OptionBase is how many lines of history are older than the incarnation.
+	OptionBase = "@muxlet-history-base"
 )
 
 // OptionLaunched is the pane option that holds the pid which the pane had when a

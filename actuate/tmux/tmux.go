@@ -59,6 +59,7 @@ type Actuator struct {
 func New(c Config) *Actuator {
 	t := &Actuator{Config: c}
 	t.starts.patience = companyPatience
+	t.starts.mark = tmux.NewMark()
 	t.starts.run = func(ctx context.Context, line []string) tmux.Result { return t.Conn.Run(ctx, nil, line...) }
 	return t
 }
@@ -123,14 +124,15 @@ func (t *Actuator) newSession(l actuate.Launch) string {
 	// split the window or opened another one.
 	pane := session + "^.{top-left}"
 	return sequence(
-		// New panes take the limit from the global option: the session does not
-		// exist yet. Every creation sets it, nothing else relies on it.
+		// The first pane takes the limit from the global option: the session does not
+		// exist yet. Every creation sets it; a person's own sessions get the default.
 		command("set-option", "-g", "history-limit", number(l.HistoryLimit)),
 		noManualSize(),
 		command(slices.Concat(
 			[]string{"new-session", "-d", "-P", "-F", ranFormat, "-s", l.Labels.Name, "-n", l.Labels.Name},
 			[]string{"-x", number(l.Columns), "-y", number(l.Rows)},
 			directory(l.Directory), []string{"--"}, t.launcher(l))...),
+		command("set-option", "-g", "history-limit", number(spec.DefaultHistoryLimit)),
 		labels(pane, l.Labels),
 		keepDead(pane),
 		realSize(pane, l, ""),
@@ -149,6 +151,7 @@ func (t *Actuator) newWindow(l actuate.Launch) string {
 	pane := l.Into + ":{end}.{top-left}"
 	return sequence(
 		noManualSize(),
+		command("set-option", "-t", l.Into+":", "history-limit", number(l.HistoryLimit)),
 		command(slices.Concat(
 			[]string{"new-window", "-d", "-a", "-P", "-F", ranFormat, "-t", l.Into + ":{end}", "-n", l.Labels.Name},
 			directory(l.Directory), []string{"--"}, t.launcher(l))...),
@@ -175,8 +178,12 @@ func (t *Actuator) respawn(ctx context.Context, a actuate.Action) actuate.Outcom
 	if a.Kind == actuate.ActionRespawn {
 		guard.require("pane_dead", "1")
 	}
-	r := t.starts.do(ctx, guard.line(t.respawnScript(a)))
-	return t.settle(ctx, a, r)
+	mark := tmux.NewMark()
+	r := t.starts.do(ctx, guard.line(withScreen(mark, a.Pane.PaneID, t.respawnScript(a))))
+	screen := cutScreen(&r, mark)
+	out := t.settle(ctx, a, r)
+	out.Screen = screen
+	return out
 }
 
 // respawnScript runs the launcher and then sets the labels: when tmux refuses to
@@ -194,6 +201,8 @@ func (t *Actuator) respawnScript(a actuate.Action) string {
 		command("send-keys", "-R", "-t", pane),
 		command(slices.Concat(words, directory(a.Launch.Directory), []string{"--"}, t.launcher(a.Launch))...),
 		report(tokenRan, pane),
+		// What is above is not this incarnation's.
+		command("set-option", "-p", "-F", "-t", pane, observe.OptionBase, "#{history_size}"),
 		labels(pane, a.Launch.Labels),
 		keepDead(pane),
 		report(tokenDone, pane),
@@ -211,7 +220,12 @@ func (t *Actuator) killPane(ctx context.Context, a actuate.Action) actuate.Outco
 		// Without a target: the pane is no more.
 		command("display-message", "-p", tokenDone),
 	)
-	return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
+	mark := tmux.NewMark()
+	r := t.Conn.Run(ctx, nil, guard.line(withScreen(mark, a.Pane.PaneID, script))...)
+	screen := cutScreen(&r, mark)
+	out := outcome(r)
+	out.Screen = screen
+	return out
 }
 
 // release hands a pane over to the person who runs something else in it. What was

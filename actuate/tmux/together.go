@@ -15,7 +15,8 @@ import (
 	"github.com/muxlet/muxlet/observe/tmux"
 )
 
-// tokenBegin, with a number, comes before what one of several lines prints.
+// tokenBegin, with a mark and a number, comes before what one of several lines
+// prints.
 const tokenBegin = "muxlet-begin"
 
 // maxTogether bounds the length of lines that share a call, in bytes: tmux
@@ -35,6 +36,8 @@ type together struct {
 	// patience is how long a line waits for the call before it. One that takes longer
 	// may be stuck, and no session waits for another one's.
 	patience time.Duration
+	// mark cannot be guessed: a line may print what a client has shown.
+	mark string
 
 	mu      sync.Mutex
 	busy    bool
@@ -128,11 +131,11 @@ func (t *together) call(ctx context.Context, members []*member) {
 		if i > 0 {
 			line = append(line, ";")
 		}
-		line = append(line, "display-message", "-p", tokenBegin+" "+strconv.Itoa(i), ";")
+		line = append(line, "display-message", "-p", tokenBegin+t.mark+" "+strconv.Itoa(i), ";")
 		line = append(line, m.line...)
 	}
 	r := t.run(ctx, line)
-	said := apart(r.Stdout, len(members))
+	said := apart(r.Stdout, tokenBegin+t.mark, len(members))
 	for i, m := range members {
 		if said[i] == nil && r.Err == nil {
 			// An earlier line could not be parsed, and this one was not reached.
@@ -145,11 +148,12 @@ func (t *together) call(ctx context.Context, members []*member) {
 	}
 }
 
-// apart gives each of n lines what it printed; nil for one that was not begun.
-func apart(stdout string, n int) [][]string {
+// apart gives each of n lines what it printed behind the token; nil for one that
+// was not begun.
+func apart(stdout, token string, n int) [][]string {
 	said, at := make([][]string, n), -1
 	for line := range strings.Lines(stdout) {
-		if number, begins := strings.CutPrefix(line, tokenBegin+" "); begins {
+		if number, begins := strings.CutPrefix(line, token+" "); begins {
 			i, err := strconv.Atoi(strings.TrimSpace(number))
 			if err == nil && i == at+1 && i < n {
 				at = i

@@ -24,9 +24,13 @@ type fakeDaemon struct {
 	sessions map[string]spec.Session
 	events   []corev1.Event
 	screens  map[string]string
-	status   server.DaemonStatus
-	held     []server.HeldRemoval
-	asked    []string
+	previous map[string]string
+	// frames are what a follower is told; then it waits. told counts them.
+	frames []server.LogFrame
+	told   int
+	status server.DaemonStatus
+	held   []server.HeldRemoval
+	asked  []string
 	// on is called for an intent with the session that it is about, without the
 	// lock; what it returns is the answer.
 	on func(f *fakeDaemon, intent, name string) error
@@ -77,6 +81,12 @@ func (f *fakeDaemon) intents() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.asked)
+}
+
+func (f *fakeDaemon) framesTold() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told
 }
 
 func (f *fakeDaemon) intent(intent, name string) error {
@@ -157,6 +167,34 @@ func (f *fakeDaemon) Screen(_ context.Context, name string, lines int) (string, 
 	}
 	all := strings.Split(screen, "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n"), nil
+}
+
+func (f *fakeDaemon) PreviousScreen(_ context.Context, name string, lines int) (string, error) {
+	screen, found := f.previous[name]
+	if !found {
+		return "", server.NewError(server.ReasonNotFound, name, "no incarnation of it has ended yet")
+	}
+	all := strings.Split(screen, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n"), nil
+}
+
+func (f *fakeDaemon) Follow(ctx context.Context, name string, lines int, tell func(server.LogFrame) error) error {
+	if err := f.intent(fmt.Sprintf("follow=%d", lines), name); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	frames := slices.Clone(f.frames)
+	f.mu.Unlock()
+	for _, frame := range frames {
+		if err := tell(frame); err != nil || frame.Removed {
+			return err
+		}
+		f.mu.Lock()
+		f.told++
+		f.mu.Unlock()
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func (f *fakeDaemon) Prune(_ context.Context, confirm bool) (server.PruneResult, error) {

@@ -212,7 +212,7 @@ func (d *description) lastScreen() {
 	}
 	d.section("Last screen")
 	for _, line := range d.screen {
-		d.write("  | %s\n", strings.TrimRight(line, " "))
+		d.write("  | %s\n", harmless(strings.TrimRight(line, " ")))
 	}
 }
 

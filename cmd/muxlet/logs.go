@@ -8,48 +8,129 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/muxlet/muxlet/controller/server"
 )
 
+// logsOptions are what is asked for, and how much of it.
+type logsOptions struct {
+	*globals
+	follow, previous bool
+	tail             int
+}
+
+const logsHelp = `Print what the session's terminal shows, with its history before it: the text as
+a person would read it there, without colours, with wrapped lines joined. When the
+client has ended, its last screen stays until the next one starts in the pane.
+
+The history is that of the terminal: of a client that draws on the whole screen
+there is the picture and not what was in it before. At most the last 20,000 lines
+are read.
+
+With --previous it is what the incarnation that ended last has shown at its end, at
+most 1,000 lines. That is kept in a file of the state directory.
+
+With --follow it goes on, over restarts of the client and of muxlet, until Ctrl-C or
+until the session is deleted. The terminal is looked at four times a second. A line
+is printed once it has scrolled off the screen or was found the same twice; so what
+is drawn over and over, such as a spinner or a clock, appears when it stands still,
+of a screen that is drawn anew the lines that are new appear, and a prompt appears
+though its line has no end. What incarnation the lines are of, and whether lines
+were missed in a flood, is said on standard error.`
+
 func newLogsCommand(g *globals) *cobra.Command {
-	var tail int
+	o := &logsOptions{globals: g}
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Print what the session's terminal shows, and its history",
-		Args:  cobra.ExactArgs(1),
+		Long:  logsHelp,
+		Example: "  muxlet logs web\n" +
+			"  muxlet logs web --follow --tail 20\n" +
+			"  muxlet logs web --previous    # why did it end?",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := sessionNames(args)
 			if err != nil {
 				return err
 			}
-			if tail < 1 || tail > server.MaxLogLines {
-				return usagef("--tail is %d: it must be from 1 to %d", tail, server.MaxLogLines)
+			if err := o.check(); err != nil {
+				return err
 			}
-			return g.logs(cmd.Context(), names[0], tail)
+			return o.logs(cmd.Context(), names[0])
 		},
 	}
-	cmd.Flags().IntVar(&tail, "tail", server.DefaultLogLines, "number of lines, from the end")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with what is new")
+	cmd.Flags().BoolVarP(&o.previous, "previous", "p", false, "what the incarnation that ended last has shown")
+	cmd.Flags().IntVar(&o.tail, "tail", -1, "number of lines, from the end; -1: all")
 	return cmd
 }
 
-func (g *globals) logs(ctx context.Context, name string, tail int) error {
-	client, err := g.client()
+func (o *logsOptions) check() error {
+	if o.tail < -1 || o.tail > server.MaxLogLines {
+		return usagef("--tail is %d: it must be from 0 to %d, or -1 for all", o.tail, server.MaxLogLines)
+	}
+	if o.follow && o.previous {
+		return usagef("--follow and --previous exclude each other: what has ended does not go on")
+	}
+	if o.tail == -1 {
+		o.tail = server.MaxLogLines
+	}
+	return nil
+}
+
+func (o *logsOptions) logs(ctx context.Context, name string) error {
+	client, err := o.client()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	text, err := client.Screen(ctx, name, tail)
-	if err != nil {
+	if o.follow {
+		return o.followLogs(ctx, client, name)
+	}
+	read := client.Screen
+	if o.previous {
+		read = client.PreviousScreen
+	}
+	text, err := read(ctx, name, o.tail)
+	if err != nil || text == "" {
 		return err
 	}
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
+	return o.print(strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
+}
+
+// print writes lines of a client.
+func (g *globals) print(lines []string) error {
+	var text strings.Builder
+	for _, line := range lines {
+		text.WriteString(harmless(line))
+		text.WriteByte('\n')
 	}
-	if _, err := io.WriteString(g.out, text); err != nil {
+	if _, err := io.WriteString(g.out, text.String()); err != nil {
 		return fmt.Errorf("write the screen: %w", err)
 	}
 	return nil
+}
+
+// harmless is a client's line for a person's terminal, which would obey the
+// control characters in it: those are written as `cat -v` does. tmux keeps most of
+// them out of a screen, but not those of eight bits, which some terminals obey.
+func harmless(line string) string {
+	if !strings.ContainsFunc(line, unicode.IsControl) {
+		return strings.ToValidUTF8(line, "\ufffd")
+	}
+	var out strings.Builder
+	for _, r := range line {
+		switch {
+		case r == '\t' || !unicode.IsControl(r):
+			out.WriteRune(r)
+		case r >= 0x80:
+			out.WriteString("M-^" + string(r-0x80+0x40))
+		default:
+			out.WriteString("^" + string(r^0x40))
+		}
+	}
+	return out.String()
 }

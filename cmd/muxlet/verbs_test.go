@@ -75,7 +75,7 @@ func TestUsageErrorsExitTwoAndSayWhereTheHelpIs(t *testing.T) {
 		{"get --all", ""}, {"suspend a --all", "Error: names cannot be given together with -l or --all\nSee \"muxlet suspend --help\".\n"},
 		{"suspend a -l a=b", ""}, {"delete --all -l a=b", "Error: -l and --all cannot be given together\nSee \"muxlet delete --help\".\n"},
 		{"delete -l ===", ""}, {"delete --selector=", "Error: the selector is empty, which selects everything: say --all if you mean that\nSee \"muxlet delete --help\".\n"},
-		{"logs a -f", ""}, {"logs a --previous", ""},
+		{"logs a --conversation", ""}, {"logs a -f -p", ""},
 		{"resume a --fresh", ""}, {"delete -f x.yaml", ""}, {"get -o jsonpath={.items", ""},
 		{"get -o xml", "Error: unknown format \"xml\" for -o: it must be wide, json, yaml, name or jsonpath=TEMPLATE\nSee \"muxlet get --help\".\n"},
 		{"get -l ===", ""}, {"get -l a=b web", "Error: a name and a selector cannot be given together\nSee \"muxlet get --help\".\n"},
@@ -83,7 +83,7 @@ func TestUsageErrorsExitTwoAndSayWhereTheHelpIs(t *testing.T) {
 		{"get sessions/", ""},
 		{"describe", "Error: requires at least 1 arg(s), only received 0\nSee \"muxlet describe --help\".\n"},
 		{"suspend", ""}, {"resume", ""}, {"restart", ""}, {"terminate", ""}, {"delete", ""}, {"attach", ""}, {"attach a b", ""},
-		{"logs", ""}, {"logs a b", ""}, {"logs a --tail 0", "Error: --tail is 0: it must be from 1 to 20000\nSee \"muxlet logs --help\".\n"},
+		{"logs", ""}, {"logs a b", ""}, {"logs a --tail -2", "Error: --tail is -2: it must be from 0 to 20000, or -1 for all\nSee \"muxlet logs --help\".\n"},
 		{"logs a --tail x", ""}, {"prune a", ""}, {"version -o yaml", ""}, {"version a", ""}, {"config view a", ""}, {"-v x", ""},
 	} {
 		assert.Equal(t, exitUsage, c.run(strings.Fields(test.line)...), test.line)

@@ -253,3 +253,17 @@ func removeIfThere(path string) error {
 	}
 	return nil
 }
+
+// Knows says whether a record of this uid may be anywhere, be it archived, set
+// aside or unreadable.
+func (s *Store) Knows(uid string) bool {
+	for _, path := range []string{
+		s.path(uid), s.previous(uid), filepath.Join(s.archive(), uid+suffix),
+		filepath.Join(s.quarantine(), uid+suffix), filepath.Join(s.quarantine(), uid+previousSuffix),
+	} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}

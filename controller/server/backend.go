@@ -46,9 +46,16 @@ type Backend interface {
 	// Terminate asks for the client to be ended and kept down until a demand.
 	// Error: NotFound.
 	Terminate(ctx context.Context, name string) error
-	// Screen is the last lines of the session's pane. Errors: NotFound,
-	// TmuxUnavailable.
+	// Screen is the last lines of the session's pane. Errors: NotFound, Conflict
+	// without a pane, TmuxUnavailable.
 	Screen(ctx context.Context, name string, lines int) (string, error)
+	// PreviousScreen is the last lines of what the incarnation that ended last has
+	// shown. Error: NotFound, when there is none or when it was not saved, too.
+	PreviousScreen(ctx context.Context, name string, lines int) (string, error)
+	// Follow tells the last lines of the session's pane and then what is new, and does
+	// not return before the session is removed, ctx ends or tell fails. Errors before
+	// the first frame: those of Screen.
+	Follow(ctx context.Context, name string, lines int, tell func(LogFrame) error) error
 	// Prune ends the removals that are held back. Without confirm it only says
 	// which would go.
 	Prune(ctx context.Context, confirm bool) (PruneResult, error)

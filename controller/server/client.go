@@ -134,13 +134,18 @@ func (c *Client) Terminate(ctx context.Context, name string) error {
 	return c.onSession(ctx, http.MethodPost, name, "terminate", nil, nil)
 }
 
-// Screen is the last lines of the session's pane; 0 lines: DefaultLogLines.
+// Screen is the last lines of the session's pane.
 func (c *Client) Screen(ctx context.Context, name string, lines int) (string, error) {
-	var parameters url.Values
-	if lines != 0 {
-		parameters = query("tailLines", strconv.Itoa(lines))
-	}
 	var text plainText
+	err := c.onSession(ctx, http.MethodGet, name, "log", query("tailLines", strconv.Itoa(lines)), &text)
+	return string(text), err
+}
+
+// PreviousScreen is the last lines of what the incarnation that ended last has
+// shown.
+func (c *Client) PreviousScreen(ctx context.Context, name string, lines int) (string, error) {
+	var text plainText
+	parameters := url.Values{"previous": {"true"}, "tailLines": {strconv.Itoa(lines)}}
 	err := c.onSession(ctx, http.MethodGet, name, "log", parameters, &text)
 	return string(text), err
 }
@@ -183,18 +188,27 @@ func query(name, value string) url.Values {
 	return url.Values{name: {value}}
 }
 
-// onSession calls a session or a subresource of it. The daemon lists documents
-// whose names are wrong too, so that a person can ask about them; a name that is
-// part of a path's grammar is not sent, for it could mean another path.
+// onSession calls a session or a subresource of it.
 func (c *Client) onSession(ctx context.Context, method, name, subresource string, parameters url.Values, into any) error {
+	path, err := sessionPath(name, subresource)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, method, path, parameters, into)
+}
+
+// sessionPath is where a session or a subresource of it is. The daemon lists
+// documents whose names are wrong too, so that a person can ask about them; a name
+// that is part of a path's grammar is not sent, for it could mean another path.
+func sessionPath(name, subresource string) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/%?#") {
-		return NewNotFound(name)
+		return "", NewNotFound(name)
 	}
 	path := sessionsPath + "/" + name
 	if subresource != "" {
 		path += "/" + subresource
 	}
-	return c.call(ctx, method, path, parameters, into)
+	return path, nil
 }
 
 // call sends one request and reads its answer into into, which is nil, a

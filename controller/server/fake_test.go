@@ -39,6 +39,8 @@ type fakeBackend struct {
 	fail error
 	// failResume is the answer to Resume alone.
 	failResume error
+	// frames are sent to who follows; then it waits.
+	frames []LogFrame
 	// hook runs in every method first.
 	hook           func(method string)
 	healthy, ready error
@@ -169,6 +171,23 @@ func (f *fakeBackend) Terminate(_ context.Context, name string) error {
 
 func (f *fakeBackend) Screen(_ context.Context, name string, lines int) (string, error) {
 	return "<one> & two\n", f.note("Screen:", name, ":", lines)
+}
+
+func (f *fakeBackend) PreviousScreen(_ context.Context, name string, lines int) (string, error) {
+	return "before\n", f.note("PreviousScreen:", name, ":", lines)
+}
+
+func (f *fakeBackend) Follow(ctx context.Context, name string, lines int, tell func(LogFrame) error) error {
+	if err := f.note("Follow:", name, ":", lines); err != nil {
+		return err
+	}
+	for _, frame := range f.frames {
+		if err := tell(frame); err != nil || frame.Removed {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func (f *fakeBackend) Prune(_ context.Context, confirm bool) (PruneResult, error) {

@@ -200,6 +200,7 @@ func TestDeleteNeverGoesFurtherThanItsOptions(t *testing.T) {
 func TestLogIsTextOfTheAskedLength(t *testing.T) {
 	for query, want := range map[string]string{
 		"":               "Screen:a:1000",
+		"?tailLines=0":   "Screen:a:0",
 		"?tailLines=1":   "Screen:a:1",
 		"?tailLines=500": "Screen:a:500",
 	} {
@@ -209,11 +210,16 @@ func TestLogIsTextOfTheAskedLength(t *testing.T) {
 		assert.Equal(t, "<one> & two\n", answer.Body.String())
 		assert.Equal(t, "text/plain; charset=utf-8", answer.Header().Get("Content-Type"))
 	}
-	for _, query := range []string{"0", "-1", "x", "20001"} {
+	for _, query := range []string{
+		"tailLines=-1", "tailLines=x", "tailLines=20001", "previous=perhaps", "follow=perhaps", "follow=true&previous=true",
+	} {
 		f := newFake("a")
-		assert.Equal(t, metav1.StatusReasonBadRequest, readStatus(t, ask(t, f, http.MethodGet, sessionsPath+"/a/log?tailLines="+query)).Reason)
+		assert.Equal(t, metav1.StatusReasonBadRequest, readStatus(t, ask(t, f, http.MethodGet, sessionsPath+"/a/log?"+query)).Reason)
 		assert.Empty(t, f.calls())
 	}
+	f := newFake("a")
+	assert.Equal(t, "before\n", ask(t, f, http.MethodGet, sessionsPath+"/a/log?previous=true&tailLines=5").Body.String())
+	assert.Equal(t, []string{"PreviousScreen:a:5"}, f.calls())
 }
 
 func TestPruneRemovesOnlyWhenItIsConfirmed(t *testing.T) {

@@ -130,17 +130,47 @@ func (a api) intent(c call, record func(context.Context) error) (any, error) {
 	return a.session(c.name)
 }
 
+// log is the subresource of a pod of that name, with its parameters: tailLines,
+// previous and follow. What is followed comes as lines of JSON (LogFrame), since
+// no line of text could be told from what the client shows.
 func (a api) log(c call) (any, error) {
-	lines := DefaultLogLines
-	if text := c.URL.Query().Get("tailLines"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > MaxLogLines {
-			return nil, badRequest("tailLines is %q: it must be a number from 1 to %d", text, MaxLogLines)
-		}
-		lines = n
+	lines, err := tailLines(c)
+	if err != nil {
+		return nil, err
+	}
+	previous, err := boolParameter(c, "previous")
+	if err != nil {
+		return nil, err
+	}
+	follow, err := boolParameter(c, "follow")
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case previous && follow:
+		return nil, badRequest("previous and follow exclude each other: what has ended does not go on")
+	case previous:
+		screen, err := a.backend.PreviousScreen(c.Context(), c.name, lines)
+		return plainText(screen), err
+	case follow:
+		return logStream(func(ctx context.Context, tell func(LogFrame) error) error {
+			return a.backend.Follow(ctx, c.name, lines, tell)
+		}), nil
 	}
 	screen, err := a.backend.Screen(c.Context(), c.name, lines)
 	return plainText(screen), err
+}
+
+func tailLines(c call) (int, error) {
+	text := c.URL.Query().Get("tailLines")
+	if text == "" {
+		return DefaultLogLines, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > MaxLogLines {
+		return 0, badRequest("tailLines is %q: it must be a number from 0 to %d", text, MaxLogLines)
+	}
+	return n, nil
 }
 
 func (a api) prune(c call) (any, error) {

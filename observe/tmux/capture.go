@@ -5,56 +5,149 @@ package tmux
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/muxlet/muxlet/observe"
 )
 
-// maxLines bounds a capture: while the server writes 100,000 lines it serves
-// nobody else for 0.2 s.
-const maxLines = 20000
+// MaxHistory bounds the lines of history in a capture: while the server writes
+// 100,000 lines it serves nobody else for 0.2 s.
+const MaxHistory = 20000
 
-// Capture returns the last lines of a pane, of its history and its screen
-// together, at most lines (and at most 20,000) of them. Wrapped lines are joined;
-// spaces at the end of a line, empty lines at the end of the screen and tmux's own
-// line about a dead pane are left out. pane is tmux's id, such as %5. The text is the program's: it may hold
-// anything that a terminal can show.
-func (c *Conn) Capture(ctx context.Context, pane string, lines int) (string, error) {
+// Capture returns what a pane holds: all of its screen, and at most that many
+// lines of its history (and at most 20,000). pane is tmux's id, such as %5. A
+// pane in copy mode, and a program on the alternate screen, are seen as they are
+// and not as somebody who scrolls sees them.
+func (c *Conn) Capture(ctx context.Context, pane string, history int) (observe.Screen, error) {
 	if !isID(pane, '%') {
-		return "", fmt.Errorf("capturing pane %q: not a pane id of tmux", pane)
+		return observe.Screen{}, fmt.Errorf("capturing pane %q: not a pane id of tmux", pane)
 	}
-	lines = min(max(lines, 1), maxLines)
-	r := c.Run(ctx, nil, "capture-pane", "-p", "-J", "-t", pane, "-S", strconv.Itoa(-lines))
+	mark := NewMark()
+	var args []string
+	for _, command := range ScreenCommands(mark, pane, history) {
+		args = append(append(args, command...), ";")
+	}
+	args = append(args, EndOfScreen(mark)...)
+	r := c.Run(ctx, nil, args...)
 	switch words := strings.TrimSpace(r.Stderr); {
 	case r.Err != nil:
-		return "", fmt.Errorf("capturing pane %s: %w", pane, r.Err)
+		return observe.Screen{}, fmt.Errorf("capturing pane %s: %w", pane, r.Err)
 	case words != "":
-		return "", fmt.Errorf("capturing pane %s: %w", pane, errors.New(words))
+		return observe.Screen{}, fmt.Errorf("capturing pane %s: %w", pane, errors.New(words))
 	case r.ExitCode != 0:
-		return "", fmt.Errorf("capturing pane %s: tmux ended with exit code %d", pane, r.ExitCode)
+		return observe.Screen{}, fmt.Errorf("capturing pane %s: tmux ended with exit code %d", pane, r.ExitCode)
 	}
-	return lastLines(r.Stdout, lines), nil
+	screen, _, err := CutScreen(r.Stdout, mark)
+	if err == nil && screen.Pane != pane {
+		err = errors.New("tmux answered for another one")
+	}
+	if err != nil {
+		return observe.Screen{}, fmt.Errorf("capturing pane %s: %w", pane, err)
+	}
+	return screen, nil
 }
 
-func lastLines(text string, lines int) string {
-	all := strings.Split(text, "\n")
-	for i, line := range all {
-		all[i] = strings.TrimRight(line, " ")
+// NewMark is a word that sets a screen apart from what else a command line
+// prints. No program can have written it before: it cannot be guessed.
+func NewMark() string { return "~" + rand.Text() + "~" }
+
+var screenFormats = []string{
+	"#{pane_id}", "#{pane_dead}", "#{pane_width}", "#{history_size}", "#{history_limit}",
+	"#{pid}", "#{" + observe.OptionBase + "}", "#{" + observe.OptionIncarnation + "}", "#{" + observe.OptionAttempt + "}",
+}
+
+// ScreenCommands are the commands of tmux that print a screen for CutScreen to
+// read; EndOfScreen comes behind them, whether they all went well or not. tmux
+// tells in no version which lines are wrapped, so the screen is written a second
+// time, alone, to learn where it begins among the joined lines.
+func ScreenCommands(mark, pane string, history int) [][]string {
+	depth := strconv.Itoa(min(max(history, 0), MaxHistory))
+	return [][]string{
+		{"display-message", "-p", "-t", pane, mark + "\t" + depth + "\t" + strings.Join(screenFormats, "\t")},
+		{"capture-pane", "-p", "-J", "-t", pane, "-S", "-" + depth},
+		{"display-message", "-p", mark},
+		{"capture-pane", "-p", "-J", "-t", pane},
 	}
-	all = withoutBlankEnd(all)
-	if n := len(all); n > 0 && strings.HasPrefix(all[n-1], deadLine) {
-		all = withoutBlankEnd(all[:n-1])
+}
+
+// EndOfScreen is the command that prints the end of a screen.
+func EndOfScreen(mark string) []string { return []string{"display-message", "-p", mark + "."} }
+
+// CutScreen reads the screen that a command line with ScreenCommands and
+// EndOfScreen printed, and returns what else it printed as rest: without its
+// end everything behind its beginning may be the program's.
+func CutScreen(stdout, mark string) (s observe.Screen, rest string, err error) {
+	before, behind, found := strings.Cut(stdout, mark+"\t")
+	if !found {
+		return s, stdout, errors.New("tmux printed no screen")
 	}
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	printed, behind, whole := strings.Cut(behind, mark+".\n")
+	if !whole {
+		return s, before, errors.New("tmux printed a part of the screen")
+	}
+	rest = before + behind
+	fields, text, _ := strings.Cut(printed, "\n")
+	all, visible, told := strings.Cut(text, mark+"\n")
+	if !told {
+		return s, rest, errors.New("tmux did not print the screen")
+	}
+	s, err = parseScreen(fields)
+	if err == nil {
+		s.Lines, s.Visible = linesOf(all, strings.Count(visible, "\n"))
+	}
+	return s, rest, err
+}
+
+func parseScreen(text string) (observe.Screen, error) {
+	fields := strings.Split(text, "\t")
+	if len(fields) != len(screenFormats)+1 || !isID(fields[1], '%') {
+		return observe.Screen{}, fmt.Errorf("tmux described the pane in %d words", len(fields))
+	}
+	s := observe.Screen{Pane: fields[1], Dead: fields[2] == "1", Attempt: fields[9]}
+	var asked int
+	for _, n := range []struct {
+		field string
+		into  *int
+	}{{fields[0], &asked}, {fields[3], &s.Columns}, {fields[4], &s.History}, {fields[5], &s.HistoryLimit}, {fields[6], &s.ServerPID}} {
+		value, err := strconv.Atoi(n.field)
+		if err != nil {
+			return observe.Screen{}, fmt.Errorf("read the size of the pane: %w", err)
+		}
+		*n.into = value
+	}
+	s.Depth = min(asked, s.History)
+	// A pane that was not respawned has no base, and begins with 0.
+	s.Base, _ = strconv.Atoi(fields[7])
+	// Of a pane without our labels, or with somebody else's, there is no number.
+	s.Incarnation, _ = strconv.ParseInt(fields[8], 10, 64)
+	return s, nil
+}
+
+// linesOf reads the joined lines, and where the last visible ones of them begin.
+func linesOf(text string, visible int) (lines []string, first int) {
+	lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	first = max(len(lines)-visible, 0)
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	lines = withoutBlankEnd(lines, first)
+	if n := len(lines); n > first && strings.HasPrefix(lines[n-1], deadLine) {
+		lines = withoutBlankEnd(lines[:n-1], first)
+	}
+	return lines, first
 }
 
 // deadLine is how tmux begins the line that it writes into the last row of a dead
 // pane, however few rows the program had filled. How it ended is told elsewhere.
 const deadLine = "Pane is dead ("
 
-func withoutBlankEnd(lines []string) []string {
-	for len(lines) > 0 && lines[len(lines)-1] == "" {
+// withoutBlankEnd leaves out empty lines at the end, but none before lines[keep].
+func withoutBlankEnd(lines []string, keep int) []string {
+	for len(lines) > keep && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
 	return lines

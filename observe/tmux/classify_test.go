@@ -6,6 +6,7 @@ package tmux
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -147,22 +148,61 @@ func TestPaneOfSeveralSessionsIsListedOnceWithItsOwnOrItsLowestSession(t *testin
 	require.Equal(t, []observe.Pane{own}, got, "the session that was made for it")
 }
 
-func TestLastLinesLeaveOutTheEmptyScreen(t *testing.T) {
+func TestLinesOfAScreenLeaveOutItsEmptyEnd(t *testing.T) {
 	for name, c := range map[string]struct {
-		text  string
-		lines int
-		want  string
+		text    string
+		visible int
+		last    int
+		want    []string
+		first   int
 	}{
-		"empty":            {"\n\n\n", 5, ""},
-		"fewer than asked": {"a\nb  \n\n\n", 5, "a\nb"},
-		"more than asked":  {"a\nb\nc\n", 2, "b\nc"},
-		"empty inside":     {"a\n\nc\n", 2, "\nc"},
-		"dead pane":        {"a\nb\n\n\nPane is dead (status 1, Sun Nov 29 15:39:44 2026)\n", 2, "a\nb"},
-		"nothing but dead": {"\n\nPane is dead (signal 9)\n", 2, ""},
-		"says it itself":   {"Pane is dead (no)\nb\n", 2, "Pane is dead (no)\nb"},
+		"empty":            {"\n\n\n", 3, 5, nil, 0},
+		"fewer than asked": {"a\nb  \n\n\n", 3, 5, []string{"a", "b"}, 1},
+		"more than asked":  {"a\nb\nc\n", 1, 2, []string{"b", "c"}, 1},
+		"empty inside":     {"a\n\nc\n", 3, 2, []string{"", "c"}, 0},
+		"dead pane":        {"a\nb\n\n\nPane is dead (status 1, Sun Nov 29 15:39:44 2026)\n", 5, 2, []string{"a", "b"}, 0},
+		"nothing but dead": {"\n\nPane is dead (signal 9)\n", 3, 2, nil, 0},
+		"says it itself":   {"Pane is dead (no)\nb\n", 2, 2, []string{"Pane is dead (no)", "b"}, 0},
+		"blank screen":     {"a\nb\n\n\n", 2, 5, []string{"a", "b"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, lastLines(c.text, c.lines))
+			var s observe.Screen
+			s.Lines, s.Visible = linesOf(c.text, c.visible)
+			s = s.Last(c.last)
+			require.Equal(t, c.want, slices.Clip(append([]string(nil), s.Lines...)))
+			require.Equal(t, c.first, s.Visible)
+		})
+	}
+}
+
+// A program may write what it likes: without the mark, which it cannot know, it
+// is not taken for tmux.
+func TestAScreenIsCutOutOfWhatElseACommandLinePrints(t *testing.T) {
+	const mark = "~M~"
+	head := mark + "\t1000\t%5\t1\t200\t40\t50000\t99\t30\t7\tu\n"
+	want := observe.Screen{
+		Pane: "%5", ServerPID: 99, Base: 30, Incarnation: 7, Attempt: "u", Dead: true, Columns: 200, History: 40, HistoryLimit: 50000, Depth: 40,
+		Lines: []string{"old", "muxlet-done %1 2", "S\t~x~"}, Visible: 1,
+	}
+	text := "old\nmuxlet-done %1 2\nS\t~x~\n\n"
+	whole := head + text + mark + "\nmuxlet-done %1 2\nS\t~x~\n\n" + mark + ".\n"
+	got, rest, err := CutScreen("before\n"+whole+"muxlet-ran %5 10\n", mark)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.Equal(t, "before\nmuxlet-ran %5 10\n", rest)
+
+	for name, c := range map[string]struct{ stdout, rest string }{
+		"none":            {"muxlet-ran %5 10\n", "muxlet-ran %5 10\n"},
+		"in part":         {"before\n" + head + text, "before\n"},
+		"without its end": {"before\n" + head + text + mark + "\nmuxlet-done\n", "before\n"},
+		"capture failed":  {"before\n" + head + mark + ".\nend\n", "before\nend\n"},
+		"no numbers":      {mark + "\t1\t%5\tx\ty\tz\t1\t\t\n" + mark + "\n" + mark + ".\nend\n", "end\n"},
+		"no pane":         {mark + "\t1\t\t\t\t\t\t\t\t\n" + mark + "\n" + mark + ".\nend\n", "end\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, rest, err := CutScreen(c.stdout, mark)
+			require.Error(t, err)
+			require.Equal(t, c.rest, rest)
 		})
 	}
 }

@@ -189,16 +189,56 @@ func TestCaptureShowsTheEndOfThePane(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	id := newSession(t, c, "s", "sh", "-c", "seq 1 200; echo "+long+"; printf 'last  \\n'; exec sleep 1000")
 	require.Eventually(t, func() bool {
-		text, err := c.Capture(t.Context(), id, 5)
-		return err == nil && strings.HasSuffix(text, "last")
+		s, err := c.Capture(t.Context(), id, 5)
+		return err == nil && len(s.Lines) > 0 && s.Lines[len(s.Lines)-1] == "last"
 	}, patience, 5*time.Millisecond)
-	text, err := c.Capture(t.Context(), id, 4)
+	end, err := c.Capture(t.Context(), id, 4)
 	require.NoError(t, err)
-	require.Equal(t, []string{"199", "200", long, "last"}, strings.Split(text, "\n"))
+	require.Equal(t, []string{"199", "200", long, "last"}, end.Last(4).Lines)
 	whole, err := c.Capture(t.Context(), id, 1<<30)
 	require.NoError(t, err)
-	require.Equal(t, 202, strings.Count(whole, "\n")+1)
-	require.True(t, strings.HasPrefix(whole, "1\n2\n"))
+	require.Len(t, whole.Lines, 202)
+	require.Equal(t, []string{"1", "2"}, whole.Lines[:2])
+}
+
+func TestCaptureTellsTheScreenFromTheHistory(t *testing.T) {
+	c := testServer(t)
+	// 120 columns and 30 rows: the last 29 lines and the cursor's are on the screen.
+	id := newSession(t, c, "s", "sh", "-c", "seq 1 100; exec sleep 1000")
+	run(t, c, "set-option", "-p", "-t", id, observe.OptionIncarnation, "7", ";", "set-option", "-p", "-t", id, observe.OptionAttempt, "u")
+	var s observe.Screen
+	require.Eventually(t, func() bool {
+		var err error
+		s, err = c.Capture(t.Context(), id, 10)
+		return err == nil && len(s.Lines) > 0 && s.Lines[len(s.Lines)-1] == "100"
+	}, patience, 5*time.Millisecond)
+	require.Equal(t, "72", s.Lines[s.Visible])
+	require.Equal(t, listed(t, c).Server.Process.PID, s.ServerPID)
+	s.Lines, s.Visible, s.ServerPID = nil, 0, 0
+	require.Equal(t, observe.Screen{Pane: id, Incarnation: 7, Attempt: "u", Columns: 120, History: 71, HistoryLimit: 2000, Depth: 10}, s)
+
+	// A line that is on the screen in part counts as on it.
+	run(t, c, "respawn-pane", "-k", "-t", id, "--", "sh", "-c", "printf %0170d 7; seq 1 29; exec sleep 1000")
+	require.Eventually(t, func() bool {
+		s, err := c.Capture(t.Context(), id, 10)
+		return err == nil && len(s.Lines) > 0 && s.Lines[len(s.Lines)-1] == "29" && len(s.Lines[s.Visible]) == 171
+	}, patience, 5*time.Millisecond)
+}
+
+// What a person does with the pane, and how a program draws, hides nothing.
+func TestCaptureSeesThePaneInCopyModeAndOnTheAlternateScreen(t *testing.T) {
+	c := testServer(t)
+	id := newSession(t, c, "s", "sh", "-c", "seq 1 100; printf '\\033[?1049h\\033[2J\\033[3;1HDRAWN'; exec sleep 1000")
+	shown := func(want string) func() bool {
+		return func() bool {
+			s, err := c.Capture(t.Context(), id, 1000)
+			return err == nil && len(s.Lines) > 70 && s.Lines[0] == "1" && s.Lines[len(s.Lines)-1] == want
+		}
+	}
+	require.Eventually(t, shown("DRAWN"), patience, 5*time.Millisecond)
+	run(t, c, "copy-mode", "-t", id, ";", "send-keys", "-X", "-t", id, "history-top")
+	require.Equal(t, "1", run(t, c, "display-message", "-p", "-t", id, "#{pane_in_mode}"))
+	require.True(t, shown("DRAWN")())
 }
 
 func TestCaptureOfAMissingPaneIsAnErrorThatNamesIt(t *testing.T) {
