@@ -190,10 +190,22 @@ func looseName(path string) string {
 }
 
 // Read loads the current generation of one record. The error matches
-// fs.ErrNotExist, durable.ErrCorrupt or durable.ErrNewer.
+// fs.ErrNotExist, durable.ErrCorrupt or durable.ErrNewer. It may be called by
+// another process than the one that saves: a file that was opened and then
+// written anew, as the older of two, looks damaged and is read once more.
 func (s *Store) Read(uid string) (Record, error) {
-	return readRecord(s.path(uid), uid)
+	r, err := readRecord(s.path(uid), uid)
+	for range rereads {
+		if !errors.Is(err, durable.ErrCorrupt) {
+			break
+		}
+		r, err = readRecord(s.path(uid), uid)
+	}
+	return r, err
 }
+
+// rereads of a record that looks damaged.
+const rereads = 2
 
 func readRecord(path, uid string) (Record, error) {
 	var r Record
@@ -209,50 +221,63 @@ func readRecord(path, uid string) (Record, error) {
 // Save makes r the current generation, durably, and keeps the one before it. The
 // error matches durable.ErrNewer, and nothing is written, for a record that Load
 // has found in a newer version.
+//
+//	         before     linked     written        in place
+//	uid      current    current    current        new
+//	prev     previous   previous   -              current
+//	.link    -          current    current        -
+//	.tmp     -          -          previous→new   -
+//
+// The oldest of the files is written anew, so that no save makes or frees one.
+// The current generation has its name at every instant.
 func (s *Store) Save(r Record) error {
 	if s.newer[r.UID] {
 		return fmt.Errorf("save record of session %s: %w", r.Name, durable.ErrNewer)
 	}
-	if err := s.keepPrevious(r.UID); err != nil {
-		return err
+	data, err := durable.Encode(Version, r)
+	if err == nil {
+		err = s.replace(r.UID, data)
 	}
-	if err := durable.Write(s.path(r.UID), Version, r); err != nil {
+	if err != nil {
 		return fmt.Errorf("save record of session %s: %w", r.Name, err)
 	}
 	return nil
 }
 
-// keepPrevious gives the current file a second name. A hard link cannot be half
-// written; durable.Write then replaces the first name only.
-func (s *Store) keepPrevious(uid string) error {
-	link := filepath.Join(s.records(), durable.TempPrefix+uid+".link")
-	err := removeIfThere(link)
-	if err == nil {
-		err = os.Link(s.path(uid), link)
+func (s *Store) replace(uid string, data []byte) (err error) {
+	path, previous := s.path(uid), s.previous(uid)
+	temporary := filepath.Join(s.records(), durable.TempPrefix+uid)
+	link := temporary + ".link"
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeIfThere(temporary), removeIfThere(link))
+		}
+	}()
+	if err := errors.Join(removeIfThere(link), ifThere(os.Link(path, link))); err != nil {
+		return fmt.Errorf("keep previous record: %w", err)
 	}
+	if err := ifThere(os.Rename(previous, temporary)); err != nil {
+		return fmt.Errorf("take the file of the record before: %w", err)
+	}
+	written := durable.Refill(temporary, data, 0o600)
+	if err := ifThere(os.Rename(link, previous)); err != nil || written != nil {
+		return errors.Join(written, err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("put the record in place: %w", err)
+	}
+	return durable.SyncDir(s.records())
+}
+
+// ifThere is err, unless that says that the file is not there.
+func ifThere(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil {
-		err = os.Rename(link, s.previous(uid))
-	}
-	if err == nil {
-		// After a write that failed both are names of one file already, and then a
-		// rename does nothing.
-		err = removeIfThere(link)
-	}
-	if err != nil {
-		return fmt.Errorf("keep previous record: %w", err)
-	}
-	return nil
+	return err
 }
 
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
+func removeIfThere(path string) error { return ifThere(os.Remove(path)) }
 
 // Knows says whether a record of this uid may be anywhere, be it archived, set
 // aside or unreadable.

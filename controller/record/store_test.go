@@ -7,11 +7,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/muxlet/muxlet/spec/durable"
@@ -407,4 +410,50 @@ func TestTheArchiveIsPrunedByAge(t *testing.T) {
 	require.NoError(t, s.Prune(now))
 	require.Equal(t, []string{"README", "new.json"}, s.files(t, "archive"))
 	require.NoError(t, NewStore(filepath.Join(s.state, "missing")).Prune(now))
+}
+
+// A save that was interrupted between its two names leaves one file with both: the
+// next one must not write into it.
+func TestASaveDoesNotWriteIntoTheCurrentGeneration(t *testing.T) {
+	s := newStore(t)
+	require.NoError(t, s.Save(generation(1)))
+	require.NoError(t, s.Save(generation(2)))
+	require.NoError(t, os.Remove(s.previous(uid)))
+	require.NoError(t, os.Link(s.path(uid), s.previous(uid)))
+	f, err := os.Open(s.path(uid))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	before, err := os.ReadFile(s.path(uid))
+	require.NoError(t, err)
+	require.NoError(t, s.Save(generation(3)))
+	held, err := io.ReadAll(f)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(held))
+	previous, err := readRecord(s.previous(uid), uid)
+	require.NoError(t, err)
+	require.Equal(t, generation(2), previous)
+}
+
+// Another process reads while this one saves, again and again.
+func TestAReaderNeverSeesADamagedRecord(t *testing.T) {
+	s := newStore(t)
+	require.NoError(t, s.Save(generation(1)))
+	done := make(chan struct{})
+	var saver sync.WaitGroup
+	saver.Go(func() {
+		defer close(done)
+		for n := range 200 {
+			assert.NoError(t, s.Save(generation(int64(n))))
+		}
+	})
+	for reading := true; reading; {
+		_, err := s.Read(uid)
+		require.NoError(t, err)
+		select {
+		case <-done:
+			reading = false
+		default:
+		}
+	}
+	saver.Wait()
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -207,4 +208,33 @@ func TestWhatCrashedWritesLeftIsSweptAndNothingElse(t *testing.T) {
 	require.NoFileExists(t, young)
 	require.FileExists(t, filepath.Join(dir, "kept"))
 	require.NoError(t, Sweep(filepath.Join(dir, "missing"), time.Time{}))
+}
+
+func TestARefillKeepsTheFileButNeverWritesIntoAnothersName(t *testing.T) {
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	inode := func(path string) uint64 {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		return info.Sys().(*syscall.Stat_t).Ino
+	}
+	content := func(path string) string {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return string(data)
+	}
+	require.NoError(t, Refill(path, []byte("first and long"), 0o600))
+	first := inode(path)
+	require.NoError(t, Refill(path, []byte("second"), 0o600))
+	require.Equal(t, "second", content(path))
+	require.Equal(t, first, inode(path), "in place")
+
+	require.NoError(t, os.Link(path, other))
+	require.NoError(t, Refill(path, []byte("third"), 0o600))
+	require.Equal(t, []string{"third", "second"}, []string{content(path), content(other)}, "the other name keeps what it had")
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Symlink(other, path))
+	require.Error(t, Refill(path, []byte("fourth"), 0o600))
+	require.Equal(t, "second", content(other), "a link is not followed")
 }
