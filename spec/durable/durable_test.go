@@ -216,7 +216,9 @@ func TestARefillKeepsTheFileButNeverWritesIntoAnothersName(t *testing.T) {
 	inode := func(path string) uint64 {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
-		return info.Sys().(*syscall.Stat_t).Ino
+		st, ok := info.Sys().(*syscall.Stat_t)
+		require.True(t, ok)
+		return st.Ino
 	}
 	content := func(path string) string {
 		data, err := os.ReadFile(path)
