@@ -112,11 +112,11 @@ func (c *Controller) pruneScreens() {
 
 // Screen is the last lines of the session's pane.
 func (c *Controller) Screen(ctx context.Context, name string, lines int) (string, error) {
-	taken, err := c.capture(ctx, name, lines)
+	taken, err := c.capture(ctx, name, max(lines, observe.KeptLines))
 	if err != nil {
 		return "", err
 	}
-	return strings.Join(taken.Last(lines).Lines, "\n"), nil
+	return strings.Join(taken.Closed().Last(lines).Lines, "\n"), nil
 }
 
 // PreviousScreen is the last lines of what the incarnation that ended last has

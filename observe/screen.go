@@ -3,6 +3,8 @@
 
 package observe
 
+import "strings"
+
 // KeptLines is how much of what a client showed last is kept.
 const KeptLines = 1000
 
@@ -85,4 +87,31 @@ func Height(line string, columns int) int {
 		return 1
 	}
 	return (width + columns - 1) / columns
+}
+
+// deadLine begins what tmux writes at the bottom of a dead pane.
+const deadLine = "Pane is dead ("
+
+// Closed leaves out the empty lines between what a client has shown last and the
+// bottom of its pane, where tmux wrote that it is dead: a respawn moves all of the
+// screen into the history, 50 lines after a client that wrote two.
+func (s Screen) Closed() Screen {
+	closed := make([]string, 0, len(s.Lines))
+	visible := 0
+	for i, line := range s.Lines {
+		if strings.HasPrefix(line, deadLine) {
+			for len(closed) > 0 && closed[len(closed)-1] == "" {
+				closed = closed[:len(closed)-1]
+			}
+		}
+		if i == s.Visible {
+			visible = len(closed)
+		}
+		closed = append(closed, line)
+	}
+	if s.Visible >= len(s.Lines) {
+		visible = len(closed)
+	}
+	s.Lines, s.Visible = closed, visible
+	return s
 }
