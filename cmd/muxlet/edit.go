@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,7 +106,7 @@ func (e *editing) run() error {
 		case !isInvalid:
 			return e.finish(change, err)
 		case sameText(text, e.last):
-			return e.kept(fmt.Errorf("edit cancelled, no valid changes were saved: %w", e.placed(invalid, text, 0)))
+			return e.kept(fmt.Errorf("edit cancelled, no valid changes were saved: %w", e.inCopy(e.placed(invalid, text, len(head)))))
 		}
 		e.last = text
 		head = e.head(e.placed(invalid, text, len(e.head(invalid))))
@@ -147,6 +148,15 @@ func (e *editing) placed(invalid *manifest.InvalidError, text []byte, head int) 
 		return moved
 	}
 	return invalid
+}
+
+// inCopy gives problems the name of the copy.
+func (e *editing) inCopy(invalid *manifest.InvalidError) *manifest.InvalidError {
+	problems := slices.Clone(invalid.Problems)
+	for i := range problems {
+		problems[i].File = e.path
+	}
+	return &manifest.InvalidError{Problems: problems}
 }
 
 // open writes the text, runs the editor and reads what was saved.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -84,9 +85,12 @@ func TestAnInvalidEditThatIsGivenUpIsKept(t *testing.T) {
 	c.declares("", "")
 	c.editor(`grep -q bogus "$1" || echo '  bogus: 1' >>"$1"`)
 	assert.Equal(t, exitError, c.run("edit", "a"))
-	assert.Regexp(t, `^Error: edit cancelled, no valid changes were saved: .*spec\.bogus: unknown field.*; your text is kept in /tmp/test/tmp/muxlet-edit-a-.*\.yaml\n$`, c.errOut)
+	assert.Regexp(t, `^Error: edit cancelled, no valid changes were saved: /tmp/test/tmp/muxlet-edit-a-.*\.yaml:\d+:\d+: spec\.bogus: unknown field.*; your text is kept in /tmp/test/tmp/muxlet-edit-a-.*\.yaml\n$`, c.errOut)
 	require.Len(t, c.files("tmp"), 1)
-	assert.Contains(t, c.read("tmp/"+c.files("tmp")[0]), "  bogus: 1\n")
+	copied := c.read("tmp/" + c.files("tmp")[0])
+	assert.Contains(t, copied, "  bogus: 1\n")
+	line := strings.Count(copied[:strings.Index(copied, "  bogus: 1")], "\n") + 1
+	assert.Contains(t, c.errOut, fmt.Sprintf(".yaml:%d:3: spec.bogus", line), "where it is in the copy")
 	assert.Equal(t, commented+manifestOf("a"), c.read("sessions/a.yaml"))
 }
 
