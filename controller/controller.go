@@ -34,6 +34,8 @@ import (
 type Tmux interface {
 	// List asks for all panes, in one bounded call.
 	List(ctx context.Context, now func() time.Time) observe.Answer
+	// ListOf asks for the panes of one session alone.
+	ListOf(ctx context.Context, now func() time.Time, uid string) observe.Answer
 	// Capture returns what a pane holds, with at most that many lines of its history.
 	Capture(ctx context.Context, pane string, history int) (observe.Screen, error)
 }

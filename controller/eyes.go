@@ -131,6 +131,15 @@ func (e *eyes) markGone(p observe.Process, at time.Time) time.Time {
 	return at
 }
 
+// fewDied says whether p is known to be gone, and at most a few others of which
+// nothing has come yet.
+func (e *eyes) fewDied(p observe.Process, few int) bool {
+	e.marksMu.Lock()
+	defer e.marksMu.Unlock()
+	_, gone := e.gone[p]
+	return gone && len(e.gone) <= few
+}
+
 // stateOf judges a process as cheaply as it can.
 func (e *eyes) stateOf(p observe.Process) observe.Liveness {
 	if state := e.Deaths.State(p); state != observe.LivenessUnknown {

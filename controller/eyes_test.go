@@ -20,6 +20,7 @@ import (
 
 // slowTmux answers each question after a second of the test's own time.
 type slowTmux struct {
+	Tmux
 	mu     sync.Mutex
 	asked  int
 	answer observe.Answer

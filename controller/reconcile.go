@@ -49,7 +49,7 @@ func (c *Controller) reconcileSession(ctx context.Context, name string) {
 	if recorded {
 		c.applyRequests(s)
 	}
-	snap := c.look(ctx, c.freshness(s))
+	snap := c.lookFor(ctx, s)
 	if snap.view.State == observe.ServerUnknown {
 		c.noteUnknown()
 	}

@@ -6,6 +6,8 @@ package tmux
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,12 +42,28 @@ var fieldFormats = []string{
 // costs 0.5 ms of 12; to test each label inside the format costs 5 (fnmatch) to
 // 16 (substitution).
 func (c *Conn) List(ctx context.Context, now func() time.Time) observe.Answer {
+	return c.list(ctx, now)
+}
+
+// uidPattern matches what a format can compare without being misread.
+var uidPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// ListOf asks for the panes that carry one session's uid, and for no other: with
+// 1,000 panes 9 ms instead of 22 to 45. Sessions and Owned of its listing are those
+// of these panes. It lists all panes for a uid that a format would misread.
+func (c *Conn) ListOf(ctx context.Context, now func() time.Time, uid string) observe.Answer {
+	if !uidPattern.MatchString(uid) {
+		return c.list(ctx, now)
+	}
+	return c.list(ctx, now, "-f", "#{==:#{"+observe.OptionUID+"},"+uid+"}")
+}
+
+func (c *Conn) list(ctx context.Context, now func() time.Time, filter ...string) observe.Answer {
 	began, socket := now(), c.socket()
 	mark := "~" + strconv.FormatInt(began.UnixNano(), 36) + "~"
-	r := c.Run(ctx, nil,
-		"display-message", "-p", serverFormat(mark), ";",
-		"list-panes", "-a", "-F", rowFormat(mark), ";",
-		"display-message", "-p", "E")
+	r := c.Run(ctx, nil, slices.Concat(
+		[]string{"display-message", "-p", serverFormat(mark), ";", "list-panes", "-a"}, filter,
+		[]string{"-F", rowFormat(mark), ";", "display-message", "-p", "E"})...)
 	ended := now()
 	l, kind := judge(r.Stdout, r.Stderr, r.ExitCode, r.Err)
 	answer := observe.Answer{Kind: kind, At: began}

@@ -6,6 +6,7 @@ package tmux
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -164,6 +165,30 @@ func TestFiftyPanesAreListed(t *testing.T) {
 		seen[p.Labels.UID] = true
 	}
 	require.Len(t, seen, 50)
+}
+
+func TestAListingOfOneSessionHasItsPanesAloneAndTheWholeServer(t *testing.T) {
+	c := testServer(t)
+	label := func(id, uid string) {
+		run(t, c, "set-option", "-p", "-t", id, observe.OptionUID, uid, ";", "set-option", "-p", "-t", id, observe.OptionAttempt, "t-"+id[1:])
+	}
+	first, other := newSession(t, c, "a", "sleep", "1000"), newSession(t, c, "b", "sleep", "1000")
+	label(first, "u-1")
+	label(other, "u-11")
+	run(t, c, "link-window", "-s", first, "-t", "b:")
+	whole := listed(t, c)
+	a := c.ListOf(t.Context(), time.Now, "u-1")
+	require.Equal(t, observe.AnswerListed, a.Kind)
+	require.Equal(t, whole.Server, a.Listing.Server)
+	require.Len(t, a.Listing.Panes, 1)
+	i := slices.IndexFunc(whole.Panes, func(p observe.Pane) bool { return p.PaneID == first })
+	require.Equal(t, whole.Panes[i], a.Listing.Panes[0], "as the whole listing shows it")
+
+	a = c.ListOf(t.Context(), time.Now, "nobody")
+	require.Equal(t, observe.AnswerListed, a.Kind, "that there is none is an answer")
+	require.Empty(t, a.Listing.Panes)
+	a = c.ListOf(t.Context(), time.Now, "u-1},x}#{pane_id")
+	require.Len(t, a.Listing.Panes, len(whole.Panes), "what a format would misread is not asked for")
 }
 
 func TestSecondServerIsToldApartFromTheFirst(t *testing.T) {
