@@ -151,6 +151,11 @@ type Pane struct {
 // runs.
 func (p Pane) Taken() bool { return p.LaunchedPID != 0 && p.LaunchedPID != p.PID }
 
+// Husk says whether tmux failed to start a process in the dead pane: fork or the
+// making of its terminal failed (measured with 3.3a: pid -1). One more respawn of
+// it, or a reset, crashes that server, and every session with it.
+func (p Pane) Husk() bool { return p.State == Dead && p.PID < 0 }
+
 // Own says whether the tmux session that holds the pane was made for the session
 // whose labels the pane carries.
 func (p Pane) Own() bool {

@@ -89,7 +89,7 @@ func (t *Actuator) paneGuard(a actuate.Action) (*guard, error) {
 	}
 	p := a.Pane
 	switch {
-	case !idPattern.MatchString(p.PaneID) || p.PID <= 0:
+	case !idPattern.MatchString(p.PaneID) || p.PID <= 0 && (a.Kind != actuate.ActionKillPane || !p.Husk()):
 		return nil, fmt.Errorf("the action names no pane (%q, pid %d)", p.PaneID, p.PID)
 	case p.Labels.Instance != t.Instance || p.Labels.UID == "" || p.Labels.Attempt == "":
 		return nil, fmt.Errorf("pane %s does not carry the labels of this muxlet", p.PaneID)

@@ -123,7 +123,9 @@ func (h *host) stop() {
 	}
 	h.conn.Run(context.Background(), nil, "kill-server")
 	for _, p := range listing.Listing.Panes {
-		_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		if p.PID > 0 { // -1 is every process there is
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		}
 	}
 	server := listing.Listing.Server.Process
 	assert.Eventually(h, func() bool { return process.State(server) == observe.Gone }, 20*time.Second, 5*time.Millisecond)

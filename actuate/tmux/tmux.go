@@ -220,6 +220,10 @@ func (t *Actuator) killPane(ctx context.Context, a actuate.Action) actuate.Outco
 		// Without a target: the pane is no more.
 		command("display-message", "-p", tokenDone),
 	)
+	if a.Pane.Husk() {
+		// Its screen was cleared when the client's was taken.
+		return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
+	}
 	mark := tmux.NewMark()
 	r := t.Conn.Run(ctx, nil, guard.line(withScreen(mark, a.Pane.PaneID, script))...)
 	screen := cutScreen(&r, mark)

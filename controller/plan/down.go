@@ -126,6 +126,10 @@ func (p *pass) endLeftover() bool {
 		if p.ours(pane) && !p.spent(pane) && pane.Live == observe.Running {
 			return p.beginStop(record.StopLeftover, pane.Process)
 		}
+		if pane.Husk() {
+			p.plan.Action = actuate.Action{Kind: actuate.ActionKillPane, Server: p.Seen.Server, Pane: pane.Pane}
+			return p.say(spec.ReasonStarting, fmt.Sprintf("removing pane %s: tmux could not start a process in it, and would crash at the next try", pane.PaneID), pollSlow)
+		}
 	}
 	return false
 }

@@ -286,6 +286,20 @@ func TestEveryStopSaysWhy(t *testing.T) {
 	}
 }
 
+// tmux 3.3a crashes when it is asked a second time to respawn a pane in which it
+// could not start a process.
+func TestAPaneInWhichTmuxCouldStartNothingIsRemoved(t *testing.T) {
+	husk := []given{seesPane(pane("%3", 3, -1)), dead(0, nil, 0)}
+	goes := func(changes func(*record.Record), events ...string) expect {
+		return expect{rule: "Leftover", reason: spec.ReasonStarting, action: actuate.ActionKillPane, requeue: pollSlow, events: events, changes: changes}
+	}
+	check(t, []row{
+		{"before the next start", down(husk...), goes(nil)},
+		{"also while the session stays down", down(append(husk, latched(spec.ReasonTerminated))...), goes(nil)},
+		{"also when it is suspended", down(append(husk, ofSpec(suspended))...), goes(nil)},
+	})
+}
+
 // The shell through which the client was launched outlives it. It is ended while
 // it is known to be ours, whatever follows.
 func TestALeftoverShellIsEnded(t *testing.T) {
