@@ -64,8 +64,8 @@ func WriteFile(path string, data []byte, perm fs.FileMode) (err error) {
 }
 
 // Refill writes data into the file at path, which nothing refers to that has to
-// stay as it is: in place when the file is there under this name alone, else
-// anew. The file is synced, its directory is not. After an error the content is
+// stay as it is: in place when the file is there under this name alone and may be
+// written, else anew: to replace a file takes a writable directory, no more. The file is synced, its directory is not. After an error the content is
 // undefined.
 //
 // A file that is made for each write and removed by the next one costs more than
@@ -75,10 +75,12 @@ func WriteFile(path string, data []byte, perm fs.FileMode) (err error) {
 func Refill(path string, data []byte, perm fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
 	if err == nil && !alone(f) {
-		err = errors.Join(f.Close(), os.Remove(path))
-		f = nil
+		err = errors.Join(errNotAlone, f.Close())
 	}
-	if f == nil && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+	if err != nil {
+		if err := ignoreMissing(os.Remove(path)); err != nil {
+			return fmt.Errorf("remove temporary file: %w", err)
+		}
 		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	}
 	if err != nil {
@@ -89,6 +91,8 @@ func Refill(path string, data []byte, perm fs.FileMode) error {
 	}
 	return fill(f, data, perm)
 }
+
+var errNotAlone = errors.New("the file has another name")
 
 // alone says whether the file has no other name.
 func alone(f *os.File) bool {

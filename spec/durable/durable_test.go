@@ -237,6 +237,20 @@ func TestARefillKeepsTheFileButNeverWritesIntoAnothersName(t *testing.T) {
 
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.Symlink(other, path))
-	require.Error(t, Refill(path, []byte("fourth"), 0o600))
-	require.Equal(t, "second", content(other), "a link is not followed")
+	require.NoError(t, Refill(path, []byte("fourth"), 0o600))
+	require.Equal(t, []string{"fourth", "second"}, []string{content(path), content(other)}, "a link is not followed")
+}
+
+// What was restored from a backup or made read-only by hand is replaced like any
+// other file, as a rename does it. Root may write it anyway.
+func TestARefillReplacesAFileThatMayNotBeWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	require.NoError(t, os.WriteFile(path, []byte("first"), 0o400))
+	require.NoError(t, Refill(path, []byte("second"), 0o600))
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "second", string(data))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode().Perm())
 }
