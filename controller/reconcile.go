@@ -226,6 +226,8 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	if err := c.Store.Archive(p.Record); err != nil {
 		c.Log.Error(err, "Record was not archived", "session", s.name)
 		p.Fate, p.RequeueAfter = plan.FateKeep, unwritableRetry
+		p.Verdict.Reason, p.Verdict.Message = spec.ReasonStateUnwritable, err.Error()
+		c.settleBudget(s, p.Verdict)
 		return
 	}
 	for _, e := range p.Events {

@@ -24,7 +24,12 @@ const (
 
 // Archive moves a record out of the way. It can be found again by name.
 func (s *Store) Archive(r Record) error {
-	if err := durable.Write(filepath.Join(s.archive(), r.UID+suffix), Version, r); err != nil {
+	// Somebody may have tidied it away: nothing else is missing then.
+	err := os.MkdirAll(s.archive(), 0o700)
+	if err == nil {
+		err = durable.Write(filepath.Join(s.archive(), r.UID+suffix), Version, r)
+	}
+	if err != nil {
 		return fmt.Errorf("archive record of session %s: %w", r.Name, err)
 	}
 	s.mu.Lock()
