@@ -136,6 +136,7 @@ func (t *together) call(ctx context.Context, members []*member) {
 	}
 	r := t.run(ctx, line)
 	said := apart(r.Stdout, tokenBegin+t.mark, len(members))
+	errs := blame(r.Stderr, said)
 	for i, m := range members {
 		if said[i] == nil && r.Err == nil {
 			// An earlier line could not be parsed, and this one was not reached.
@@ -143,9 +144,29 @@ func (t *together) call(ctx context.Context, members []*member) {
 			continue
 		}
 		own := r
-		own.Stdout = strings.Join(said[i], "")
+		own.Stdout, own.Stderr = strings.Join(said[i], ""), errs[i]
 		m.done <- own
 	}
+}
+
+// blame gives each line the error that is its own. tmux prints them in the order of
+// the lines, and one for each that came to no end. Where the numbers differ each of
+// those gets all of them.
+func blame(stderr string, said [][]string) []string {
+	errs, failed := make([]string, len(said)), []int{}
+	for i, lines := range said {
+		if printed := strings.Join(lines, ""); find(printed, tokenDone) == nil && find(printed, tokenRefused) == nil {
+			failed = append(failed, i)
+		}
+	}
+	printed := slices.Collect(strings.Lines(stderr))
+	for n, i := range failed {
+		errs[i] = stderr
+		if len(printed) == len(failed) {
+			errs[i] = printed[n]
+		}
+	}
+	return errs
 }
 
 // apart gives each of n lines what it printed behind the token; nil for one that

@@ -90,6 +90,26 @@ func TestAStartThatFailsTakesNoOtherAlong(t *testing.T) {
 	assert.LessOrEqual(t, calls, 2)
 }
 
+// Whoever reads why a start failed is not told why another one did.
+func TestEachOfSeveralStartsThatFailTogetherNamesItsOwnCause(t *testing.T) {
+	h := newServer(t)
+	server := h.listing().Server
+	h.tmux("new-session", "-d", "-s", "taken", "--", "sleep", "1000")
+	h.tmux("new-session", "-d", "-s", "kept", "--", "sleep", "1000")
+	create := func(name, into string) actuate.Action {
+		a := actuate.Action{Kind: actuate.ActionCreate, Server: server, Launch: h.launch(name)}
+		a.Launch.Into = into
+		return a
+	}
+	outcomes, calls := h.crowd(create("taken", ""), create("a", ""), create("lost", "$999"), create("kept", ""))
+	assert.LessOrEqual(t, calls, 2)
+	assert.Contains(t, outcomes[0].Message, `There is a tmux session "taken" already`)
+	assert.Equal(t, actuate.ResultDone, outcomes[1].Result)
+	assert.Equal(t, spec.ReasonTmuxFailed, outcomes[2].Reason, outcomes[2].Message)
+	assert.NotContains(t, outcomes[2].Message, "duplicate")
+	assert.Contains(t, outcomes[3].Message, `There is a tmux session "kept" already`)
+}
+
 // A line that tmux cannot even parse ends the whole call. Those behind it were
 // not begun, and are carried out by themselves.
 func TestALineThatWasNotReachedIsCarriedOutByItself(t *testing.T) {
