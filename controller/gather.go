@@ -124,6 +124,9 @@ func (c *Controller) seeProcesses(seen *plan.Seen, s *session, snap *snapshot) {
 	if a == nil {
 		return
 	}
+	if s.startFailureOf == a.ID {
+		seen.StartFailure = s.startFailure
+	}
 	// The process is judged before the receipt is read: when it is Gone, the
 	// receipt is final.
 	receipt, state := c.receipt(a.ID)

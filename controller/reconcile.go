@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/muxlet/muxlet/actuate"
@@ -189,6 +190,9 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 	c.mu.Unlock()
 	c.Log.V(1).Info("Acted", "session", s.name, "action", a.Kind, "result", out.Result, "message", out.Message)
 	if out.Result == actuate.ResultFailed && s.rec.Attempt != nil {
+		if starts(a.Kind) {
+			s.startFailure, s.startFailureOf = strings.TrimSuffix(out.Message, "."), s.rec.Attempt.ID
+		}
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: out.Reason, Message: out.Message})
 	}
 	if out.Result == actuate.ResultDone && a.Kind == actuate.ActionRelease {

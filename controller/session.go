@@ -55,6 +55,8 @@ type session struct {
 	kept     keptScreen
 	// ensureFailure is why the workspace could not be made at the last start.
 	ensureFailure plan.Verdict
+	// startFailure is why tmux started nothing for the attempt startFailureOf.
+	startFailure, startFailureOf string
 	// inspected is the last finding about the workspace inspectedOf; missing says that
 	// a start has to make it.
 	inspected   plan.Workspace

@@ -293,6 +293,7 @@ func TestAnAttemptIsGivenUpWithAReasonInWords(t *testing.T) {
 	old := ofRecord(func(r *record.Record) { r.Attempt.OpenedAt = ago(time.Minute) })
 	for want, in := range map[string]Input{
 		"the pane was not there": starting(noPanes),
+		"respawn pane failed":    starting(noPanes, ofSeen(func(s *Seen) { s.StartFailure = "respawn pane failed" })),
 		"the shell ended before it reached the launcher (exited with status 127)": starting(dead(0, ptr.To(127), 0)),
 		"the launcher was not reached within 1m0s: the shell's profile may hang":  starting(old),
 		"given up before the client was executed":                                 starting(removed),

@@ -143,6 +143,9 @@ type Seen struct {
 	// Outdated is true when that process was found to be Gone after At: what is seen
 	// of the panes is from its lifetime.
 	Outdated bool
+	// StartFailure is what tmux said when it started nothing for the pending attempt;
+	// empty when it did not say so.
+	StartFailure string
 	// Receipt of the pending attempt, and its process.
 	ReceiptState   ReceiptState
 	Receipt        observe.Receipt

@@ -76,6 +76,9 @@ func (p *pass) closeFence(reason, message string) bool {
 
 // silentSentence says how an attempt ended of which no launcher told.
 func (p *pass) silentSentence(a *record.Attempt, pane SeenPane, found bool) string {
+	if !found && p.Seen.StartFailure != "" {
+		return p.Seen.StartFailure
+	}
 	if !found {
 		return "the pane was not there"
 	}
