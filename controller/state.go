@@ -44,7 +44,8 @@ func (c *Controller) rewriteState() error {
 		}
 	}
 	for _, r := range records {
-		if err := c.Store.Save(r); err != nil {
+		// A worker may have saved a later one meanwhile.
+		if err := c.Store.Restore(r); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,6 +35,9 @@ type Store struct {
 	// newer are the uids whose files Load found to be of a newer version, or not to
 	// be readable.
 	newer map[string]bool
+	// saving are held while a record is written, by a hash of its uid: its files have
+	// the same names in every save.
+	saving [64]sync.Mutex
 
 	mu sync.Mutex
 	// archived are the uids in the archive by name, once somebody has asked for one;
@@ -234,6 +238,29 @@ func (s *Store) Save(r Record) error {
 	if s.newer[r.UID] {
 		return fmt.Errorf("save record of session %s: %w", r.Name, durable.ErrNewer)
 	}
+	defer s.lock(r.UID)()
+	return s.save(r)
+}
+
+// Restore saves a record whose file is gone. One that is there is not touched: it
+// was written since.
+func (s *Store) Restore(r Record) error {
+	defer s.lock(r.UID)()
+	if _, err := os.Lstat(s.path(r.UID)); err == nil {
+		return nil
+	}
+	return s.save(r)
+}
+
+func (s *Store) lock(uid string) (unlock func()) {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(uid))
+	l := &s.saving[hash.Sum32()%uint32(len(s.saving))]
+	l.Lock()
+	return l.Unlock
+}
+
+func (s *Store) save(r Record) error {
 	data, err := durable.Encode(Version, r)
 	if err == nil {
 		err = s.replace(r.UID, data)
