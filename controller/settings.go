@@ -46,8 +46,9 @@ func (c *Controller) policy() plan.Policy {
 	return policy
 }
 
-// Reload puts other settings in force: every session is looked at under them. The
-// same settings again change nothing. It may be called at any time.
+// Reload puts other settings in force: every session that is not at rest is looked
+// at under them. The same settings again change nothing. It may be called at any
+// time.
 func (c *Controller) Reload(s Settings) {
 	if reflect.DeepEqual(s, *c.settings()) {
 		return

@@ -138,7 +138,7 @@ func (t *together) call(ctx context.Context, members []*member) {
 	said := apart(r.Stdout, tokenBegin+t.mark, len(members))
 	errs := blame(r.Stderr, said)
 	for i, m := range members {
-		if said[i] == nil && r.Err == nil {
+		if said[i] == nil && r.Err == nil && !lost(r.Stderr) {
 			// An earlier line could not be parsed, and this one was not reached.
 			m.done <- t.run(ctx, m.line)
 			continue

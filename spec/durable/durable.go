@@ -65,8 +65,8 @@ func WriteFile(path string, data []byte, perm fs.FileMode) (err error) {
 
 // Refill writes data into the file at path, which nothing refers to that has to
 // stay as it is: in place when the file is there under this name alone and may be
-// written, else anew: to replace a file takes a writable directory, no more. The file is synced, its directory is not. After an error the content is
-// undefined.
+// written, else anew, which takes a writable directory and no more. The file is
+// synced, its directory is not. After an error the content is undefined.
 //
 // A file that is made for each write and removed by the next one costs more than
 // the write: without a journal, ext4 looks through the inodes that were freed in
@@ -92,6 +92,7 @@ func Refill(path string, data []byte, perm fs.FileMode) error {
 	return fill(f, data, perm)
 }
 
+// errNotAlone is why a file that could be written is made anew.
 var errNotAlone = errors.New("the file has another name")
 
 // alone says whether the file has no other name.
