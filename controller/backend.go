@@ -238,8 +238,11 @@ func (c *Controller) fileOf(name string) (string, error) {
 }
 
 func uneditable(name, file string, err error) error {
-	if errors.Is(err, manifest.ErrReadOnly) {
+	switch {
+	case errors.Is(err, manifest.ErrReadOnly):
 		return server.NewError(server.ReasonForbidden, name, fmt.Sprintf("%s cannot be written: edit it where it comes from", file))
+	case errors.Is(err, manifest.ErrChanged):
+		return server.NewError(server.ReasonConflict, name, err.Error())
 	}
 	return server.NewError(server.ReasonInvalid, name, err.Error())
 }

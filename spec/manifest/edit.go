@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/muxlet/muxlet/spec"
 )
@@ -33,6 +35,11 @@ var ErrNotEditable = errors.New("the manifest must be edited by hand")
 // ErrChanged is matched by the error of an edit of a file that somebody else
 // wrote meanwhile. The file is untouched; trying again can help.
 var ErrChanged = errors.New("it was changed by somebody else in the same moment; try again")
+
+// errWriting is the ErrChanged about a file that another program has open for
+// writing. What it holds may be a beginning, and what the writer still has to
+// say would go into a file that is no longer there.
+var errWriting = fmt.Errorf("another program is writing it: %w", ErrChanged)
 
 // edits keeps two edits of one file in this process from losing one another.
 var edits sync.Mutex
@@ -202,8 +209,31 @@ func (s *source) load() (err error) {
 		return fmt.Errorf("%w: it is no regular file of at most %d bytes", ErrNotEditable, spec.MaxFileBytes)
 	}
 	s.mode = info.Mode().Perm()
-	s.data, err = os.ReadFile(s.path)
+	s.data, err = readFinished(s.path)
 	return err
+}
+
+// readFinished reads a file. The error is errWriting while another program writes
+// it, for as long as a Reader waits for one.
+func readFinished(path string) ([]byte, error) {
+	f, err := openManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	writing := hasWriter(f)
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if (writing || hasWriter(f)) && time.Since(info.ModTime()) < writerPatience {
+		return nil, errWriting
+	}
+	return data, nil
 }
 
 // verify decodes the edited file again: it must declare exactly what is wanted.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -200,4 +201,36 @@ func asJSON(t *testing.T, text, prefix, indent string) string {
 		out = string(data)
 	}
 	return out
+}
+
+// A file that is being written may declare the session: a second one would make
+// two of it.
+func TestApplyMakesNoSecondFileWhileTheFirstIsWritten(t *testing.T) {
+	needsWriterDetection(t)
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "a.yaml"), yamlOf("a", "1"))
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	e := NewEditor([]string{dir})
+	_, err = e.Apply(declarationOf(t, yamlOf("a", "2")))
+	require.ErrorIs(t, err, ErrChanged)
+	_, err = e.Copy("a")
+	require.ErrorIs(t, err, ErrChanged)
+	require.NoError(t, f.Close())
+	c, err := e.Apply(declarationOf(t, yamlOf("a", "2")))
+	require.ErrorIs(t, err, ErrChanged, "it was read while it was written")
+	require.Nil(t, c)
+	c, err = e.Apply(declarationOf(t, yamlOf("a", "2")))
+	require.NoError(t, err)
+	assert.Equal(t, Configured, c.Outcome)
+
+	f, err = os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	past := time.Now().Add(-writerPatience)
+	require.NoError(t, os.Chtimes(path, past, past))
+	c, err = NewEditor([]string{dir}).Apply(declarationOf(t, yamlOf("a", "2")))
+	require.NoError(t, err, "its writer rests")
+	assert.Equal(t, Configured, c.Outcome)
+	require.NoError(t, f.Close())
 }

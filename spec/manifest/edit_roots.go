@@ -36,6 +36,7 @@ type Editor struct {
 // NewEditor reads the roots.
 func NewEditor(roots []string) *Editor {
 	e := &Editor{roots: roots, reading: Read(roots), places: map[string][]spec.Position{}, sources: map[string]*source{}}
+	e.readPassing()
 	for _, file := range e.reading.Files {
 		for _, doc := range file.Items {
 			if doc.Name != "" {
@@ -46,12 +47,27 @@ func NewEditor(roots []string) *Editor {
 	return e
 }
 
+// readPassing takes the files whose writers have rested for long: this reading has
+// no earlier one to know that from.
+func (e *Editor) readPassing() {
+	e.reading.Unread = slices.DeleteFunc(e.reading.Unread, func(u Unread) bool {
+		if !u.Passing {
+			return false
+		}
+		data, err := readFinished(u.Path)
+		if err == nil {
+			e.reading.Files = append(e.reading.Files, File{Path: u.Path, Documents: spec.DecodeFile(u.Path, data)})
+		}
+		return err == nil
+	})
+}
+
 // Reading is what the roots held.
 func (e *Editor) Reading() Reading { return e.reading }
 
 // Locate tells which file declares a session. The error matches ErrNotDeclared,
 // ErrDeclaredTwice, or ErrNotEditable when a file that cannot be understood may
-// declare it.
+// declare it, and ErrChanged when one may that is being written.
 func (e *Editor) Locate(name string) (string, error) {
 	switch places := e.places[name]; len(places) {
 	case 0:
@@ -63,6 +79,11 @@ func (e *Editor) Locate(name string) (string, error) {
 	for _, file := range e.reading.Files {
 		if slices.Contains(file.Names, name) {
 			return "", fmt.Errorf("%w: %s may declare session %q and cannot be understood: %w", ErrNotEditable, file.Path, name, whyNameless(file.Documents))
+		}
+	}
+	for _, unread := range e.reading.Unread {
+		if unread.Passing {
+			return "", fmt.Errorf("find session %q: %s may declare it: %w", name, unread.Path, errWriting)
 		}
 	}
 	return "", fmt.Errorf("session %q: %w", name, ErrNotDeclared)
@@ -90,6 +111,9 @@ func (e *Editor) Apply(want Declaration) (*Change, error) {
 	file, err := e.Locate(want.Name)
 	if errors.Is(err, ErrNotDeclared) {
 		return e.new(want)
+	}
+	if errors.Is(err, ErrChanged) {
+		*e = *NewEditor(e.roots)
 	}
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -291,6 +292,42 @@ func TestAFileThatSomebodyElseChangedIsNotOverwritten(t *testing.T) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Contains(t, string(data), "# theirs")
+}
+
+// P1, second half: what the writer still has to say would go into a file that is no
+// longer there.
+func TestAFileThatSomebodyElseIsWritingIsNotEdited(t *testing.T) {
+	needsWriterDetection(t)
+	path := write(t, filepath.Join(t.TempDir(), "a.yaml"), head+"spec:\n"+body)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	put(t, f, head+"spec:\n"+body)
+	for _, edit := range []func() error{
+		func() error { return SetSuspend(path, "a", true) },
+		func() error { return Remove(path, "a") },
+	} {
+		require.ErrorIs(t, edit(), ErrChanged)
+	}
+	put(t, f, "  restartPolicy: Never\n")
+	require.NoError(t, f.Close())
+	require.NoError(t, SetSuspend(path, "a", true))
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Contains(t, string(data), "restartPolicy: Never")
+	assert.Contains(t, string(data), "suspend: true")
+}
+
+// One that never closes it is not waited for for ever.
+func TestAWriterThatRestsDoesNotKeepAFileFromBeingEdited(t *testing.T) {
+	needsWriterDetection(t)
+	path := write(t, filepath.Join(t.TempDir(), "a.yaml"), head+"spec:\n"+body)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	past := time.Now().Add(-writerPatience)
+	require.NoError(t, os.Chtimes(path, past, past))
+	require.NoError(t, SetSuspend(path, "a", true))
 }
 
 func TestAnEditThatWouldChangeAnythingElseIsRefused(t *testing.T) {

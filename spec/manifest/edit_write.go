@@ -95,19 +95,16 @@ func (s *source) writable() error {
 	if s.mode&0o222 == 0 {
 		return s.protected(fmt.Errorf("its mode is %04o", s.mode))
 	}
-	f, err := os.OpenFile(s.path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return s.readOnly(err)
-	}
-	if err := f.Close(); err != nil {
-		return s.readOnly(err)
+	// To open it for writing would look like a writer to everybody else.
+	if err := retryInterrupted(func() error { return unix.Faccessat(unix.AT_FDCWD, s.path, unix.W_OK, unix.AT_EACCESS) }); err != nil {
+		return s.readOnly(&fs.PathError{Op: "write", Path: s.path, Err: err})
 	}
 	return s.readOnly(s.unchanged())
 }
 
-// unchanged tells that the file is what was loaded.
+// unchanged tells that the file is what was loaded, and that nobody writes it.
 func (s *source) unchanged() error {
-	now, err := os.ReadFile(s.path)
+	now, err := readFinished(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ErrChanged
