@@ -111,6 +111,7 @@ func (o *getOptions) followSessions(ctx context.Context, client *server.Client, 
 		return err
 	}
 	s := &sessionFeed{feed: f, names: names, shown: map[string]string{}}
+	s.look = func(name string) (*spec.Session, error) { return client.Session(ctx, name) }
 	return o.over(ctx, client.FollowSessions(ctx, o.selector, nameSelector("metadata.name", names), server.Follower[spec.Session]{
 		Listed:  func(all []spec.Session) error { return s.listed(ctx, client, all) },
 		Changed: s.changed, Lost: o.lost, Back: o.back,
@@ -132,6 +133,8 @@ type sessionFeed struct {
 	names []string
 	// shown is the last row of each session, in the words of when it began.
 	shown map[string]string
+	// look asks for one session.
+	look func(name string) (*spec.Session, error)
 }
 
 func (s *sessionFeed) wants(session *spec.Session) bool {
@@ -194,16 +197,30 @@ func (s *sessionFeed) changed(kind watch.EventType, session *spec.Session) error
 	case !wanted && !before, wanted && same:
 		return nil
 	case !wanted:
-		kind = watch.Deleted
 		delete(s.shown, session.Name)
+		return s.left(kind, session)
 	default:
 		s.shown[session.Name] = row
 	}
+	return s.write(kind, session, sessionTable([]spec.Session{*session}, s.now()))
+}
+
+// left prints a session for the last time. Watched through a selection, one that
+// is no longer selected looks as one that is gone: only what is gone is called so.
+func (s *sessionFeed) left(kind watch.EventType, session *spec.Session) error {
+	gone := kind == watch.Deleted
+	if gone && s.selector != "" {
+		now, err := s.look(session.Name)
+		gone = server.ReasonOf(err) == server.ReasonNotFound || err == nil && now.UID != session.UID
+		if err == nil && !gone {
+			session = now
+		}
+	}
 	table := sessionTable([]spec.Session{*session}, s.now())
-	if kind == watch.Deleted {
+	if gone {
 		table.Rows[0].Cells[statusCell] = deletedWord
 	}
-	return s.write(kind, session, table)
+	return s.write(watch.Deleted, session, table)
 }
 
 // followEvents prints the events, and then each that is new or came again.

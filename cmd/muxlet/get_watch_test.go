@@ -153,7 +153,28 @@ func TestGetWatchOnlyOfWhatWaits(t *testing.T) {
 	f.set(stalledSession("a", spec.ReasonWorkspaceMissing, ""))
 	w.shows("Blocked")
 	f.set(runningSession("a", 2, 6))
-	w.shows("Deleted")
+	w.shows("Running")
+	assert.NotContains(t, w.out.String(), deletedWord, "it waits no longer, and runs")
+	f.set(stalledSession("a", spec.ReasonWorkspaceMissing, ""))
+	require.Eventually(t, func() bool { return strings.Count(w.out.String(), "Blocked") == 2 }, 20*time.Second, time.Millisecond)
+	f.remove("a")
+	w.shows(deletedWord)
+	assert.Equal(t, 0, w.ends())
+}
+
+func TestGetWatchCallsDeletedOnlyWhatIsGone(t *testing.T) {
+	labelled := func(name, repo string) spec.Session {
+		s := runningSession(name, 1, 5)
+		s.Labels = map[string]string{"repo": repo}
+		return s
+	}
+	f := newFakeDaemon(labelled("a", "shop"), labelled("b", "shop"))
+	w := newCLI(t, f).begin("get", "-w", "-l", "repo=shop", "--output-watch-events")
+	w.shows("ADDED   b")
+	f.set(labelled("a", "web"))
+	w.shows("DELETED   a      exec    Running")
+	f.remove("b")
+	w.shows("DELETED   b      exec    Deleted")
 	assert.Equal(t, 0, w.ends())
 }
 
