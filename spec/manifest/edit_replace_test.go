@@ -330,3 +330,15 @@ func FuzzApply(f *testing.F) {
 		}
 	})
 }
+
+func TestApplyKeepsWhatStandsInAnAnchoredCollectionInFlowStyle(t *testing.T) {
+	for name, open := range map[string]string{"an anchor": "&c [", "a tag": "!!seq [", "both": "!!seq &c ["} {
+		t.Run(name, func(t *testing.T) {
+			before := head + "spec:\n  workspace: {directory: /tmp}\n  client:\n    command: " + open + "\n      sleep, # why\n      '1', # how long\n    ]\n"
+			want := head + "spec:\n  workspace: {directory: /tmp}\n  client:\n    command: [sleep, '2']\n"
+			after, c := applied(t, before, want)
+			assert.Equal(t, strings.Replace(before, "'1', #", "'2', #", 1), after)
+			assert.Empty(t, c.Replaced)
+		})
+	}
+}

@@ -15,7 +15,7 @@ func (r *rewrite) flow(n, want *yaml.Node, path string) (string, error) {
 	if equal(n, want) {
 		return r.source(n)
 	}
-	if isCollection(n) && n.Kind == want.Kind && len(n.Content) > 0 && len(want.Content) > 0 && !hasProperties(n) {
+	if isCollection(n) && n.Kind == want.Kind && len(n.Content) > 0 && len(want.Content) > 0 {
 		if n.Kind == yaml.MappingNode {
 			return r.flowMapping(n, want, path)
 		}
@@ -116,7 +116,11 @@ func (r *rewrite) flowList(n, want *yaml.Node, path string) (string, error) {
 // were neighbours stands what stood there before, comments included; after one
 // that lost its neighbour stands what followed it.
 func (r *rewrite) assemble(n *yaml.Node, old []span, pieces []piece) (string, error) {
-	open, err := r.start(n)
+	start, err := r.start(n)
+	if err != nil {
+		return "", err
+	}
+	open, err := r.content(n)
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +133,7 @@ func (r *rewrite) assemble(n *yaml.Node, old []span, pieces []piece) (string, er
 	tail := string(r.data[old[len(old)-1].end : end-1])
 	comma := r.comma(lead, old)
 	var b strings.Builder
-	b.Write(r.data[open : open+1])
+	b.Write(r.data[start : open+1]) // with an anchor and a tag
 	b.WriteString(lead)
 	for i, p := range pieces {
 		b.WriteString(p.text)
