@@ -84,6 +84,25 @@ func Load(in Inputs) (*Effective, error) {
 	return e, nil
 }
 
+// LoadDespiteFile is Load as far as a settings file that cannot be used lets it
+// tell: what is wrong there is passed over. It is for finding a daemon that went
+// on with the file as it was, and nothing else.
+func LoadDespiteFile(in Inputs) (*Effective, error) {
+	l := &loader{in: in, e: &Effective{MuxletConfiguration: defaults(), Origin: map[string]string{}}}
+	if err := l.emptyFlag(); err != nil {
+		return nil, err
+	}
+	_ = l.file()
+	if l.tree == nil {
+		l.tree = &spec.Tree{}
+	}
+	if err := errors.Join(l.overrides(), l.expandFile(), l.defaultPaths()); err != nil {
+		return nil, err
+	}
+	l.e.Paths = Paths{StateDir: l.e.StateDir, RuntimeDir: l.e.RuntimeDir, UID: in.UID}
+	return l.e, nil
+}
+
 // loader collects the settings into e.
 type loader struct {
 	in   Inputs

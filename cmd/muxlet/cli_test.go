@@ -50,7 +50,7 @@ func newCLI(t *testing.T, f *fakeDaemon) *cli {
 	return c
 }
 
-func (c *cli) serve(f *fakeDaemon) {
+func (c *cli) serve(f server.Backend) {
 	l, err := server.Listen(filepath.Join(c.dir, "run", "muxlet.sock"))
 	require.NoError(c.t, err)
 	ctx, stop := context.WithCancel(context.Background())

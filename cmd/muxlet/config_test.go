@@ -4,9 +4,12 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/muxlet/muxlet/config"
 	"github.com/muxlet/muxlet/controller/server"
@@ -31,4 +34,31 @@ func TestWhyARunningDaemonUsesAnotherValueIsSaid(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, whyUnused(c.used, c.running, here))
 	}
+}
+
+// configuredDaemon tells its settings.
+type configuredDaemon struct {
+	*fakeDaemon
+	running server.RunningConfig
+}
+
+func (d configuredDaemon) Config() server.RunningConfig { return d.running }
+
+func TestADaemonIsAskedThoughItsSettingsFileIsDamaged(t *testing.T) {
+	c := newCLI(t, nil)
+	file := filepath.Join(c.dir, "config", "muxlet", "config.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte("apiVersion: config.muxlet.dev/v1alpha1\nkind: MuxletConfiguration\nresyncPeriodd: 5s\n"), 0o600))
+	daemon := configuredDaemon{newFakeDaemon(runningSession("a", 1, 5)), server.RunningConfig{File: file}}
+	c.serve(daemon)
+	assert.Equal(t, exitOK, c.run("get", "-o", "name"), c.errOut)
+	assert.Equal(t, "session.muxlet.dev/a\n", c.out)
+	assert.Equal(t, "Warning: the running daemon goes on with its earlier settings: /tmp/test/config/muxlet/config.yaml:3:1: "+
+		"resyncPeriodd: unknown field (did you mean \"resyncPeriod\"?)\n", c.errOut)
+
+	other := newCLI(t, nil)
+	other.env["XDG_CONFIG_HOME"] = c.env["XDG_CONFIG_HOME"]
+	other.serve(configuredDaemon{daemon.fakeDaemon, server.RunningConfig{File: "/elsewhere.yaml"}})
+	assert.Equal(t, exitError, other.run("get"), "it is not known to be the daemon that is meant")
+	assert.Empty(t, other.out)
 }

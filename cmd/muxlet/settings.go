@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -64,7 +65,31 @@ func (g *globals) given(flag, value string) *string {
 func (g *globals) client() (*server.Client, error) {
 	settings, err := g.settings()
 	if err != nil {
-		return nil, err
+		return g.clientDespite(err)
 	}
 	return server.NewClient(settings.Paths.APISocket()), nil
+}
+
+// clientDespite is for a daemon that goes on with its earlier settings while the
+// file cannot be used: what it keeps up is to be looked at and stopped meanwhile.
+// A daemon that does not say that it has read that very file is another one.
+func (g *globals) clientDespite(problem error) (*server.Client, error) {
+	in, err := g.inputs()
+	if err != nil {
+		return nil, problem
+	}
+	settings, err := config.LoadDespiteFile(in)
+	if err != nil {
+		return nil, problem
+	}
+	client := server.NewClient(settings.Paths.APISocket())
+	running, err := client.Config(context.Background())
+	if err != nil || running.File == "" || running.File != config.File(in) {
+		client.Close()
+		return nil, problem
+	}
+	if g.started {
+		g.complain("Warning: the running daemon goes on with its earlier settings: %v", problem)
+	}
+	return client, nil
 }
