@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -97,7 +98,7 @@ func CutScreen(stdout, mark string) (s observe.Screen, rest string, err error) {
 	}
 	s, err = parseScreen(fields)
 	if err == nil {
-		s.Lines, s.Visible = linesOf(all, strings.Count(visible, "\n"))
+		s.Lines, s.Visible = linesOf(all, strings.Count(visible, "\n"), s.Dead)
 	}
 	return s, rest, err
 }
@@ -128,22 +129,25 @@ func parseScreen(text string) (observe.Screen, error) {
 }
 
 // linesOf reads the joined lines, and where the last visible ones of them begin.
-func linesOf(text string, visible int) (lines []string, first int) {
+func linesOf(text string, visible int, dead bool) (lines []string, first int) {
 	lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	first = max(len(lines)-visible, 0)
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
 	}
 	lines = withoutBlankEnd(lines, first)
-	if n := len(lines); n > first && strings.HasPrefix(lines[n-1], deadLine) {
-		lines = withoutBlankEnd(lines[:n-1], first)
+	if n := len(lines); dead && n > first {
+		lines[n-1] = strings.TrimRight(deadLine.ReplaceAllLiteralString(lines[n-1], ""), " ")
+		lines = withoutBlankEnd(lines, first)
 	}
 	return lines, first
 }
 
-// deadLine is how tmux begins the line that it writes into the last row of a dead
-// pane, however few rows the program had filled. How it ended is told elsewhere.
-const deadLine = "Pane is dead ("
+// deadLine is what tmux writes into the last row of a dead pane, however few rows
+// the program had filled. What stood in that row, such as a status bar, is moved up
+// and marked as wrapped, so that the two come as one line. How it ended is told
+// elsewhere. Source: server_destroy_pane in tmux 3.3a.
+var deadLine = regexp.MustCompile(`Pane is dead \([^()]*\)$`)
 
 // withoutBlankEnd leaves out empty lines at the end, but none before lines[keep].
 func withoutBlankEnd(lines []string, keep int) []string {

@@ -160,14 +160,16 @@ func TestLinesOfAScreenLeaveOutItsEmptyEnd(t *testing.T) {
 		"fewer than asked": {"a\nb  \n\n\n", 3, 5, []string{"a", "b"}, 1},
 		"more than asked":  {"a\nb\nc\n", 1, 2, []string{"b", "c"}, 1},
 		"empty inside":     {"a\n\nc\n", 3, 2, []string{"", "c"}, 0},
+		"dead full screen": {"a\nbarPane is dead (signal 9, Sun Nov 29 15:39:44 2026)\n", 2, 2, []string{"a", "bar"}, 0},
 		"dead pane":        {"a\nb\n\n\nPane is dead (status 1, Sun Nov 29 15:39:44 2026)\n", 5, 2, []string{"a", "b"}, 0},
 		"nothing but dead": {"\n\nPane is dead (signal 9)\n", 3, 2, nil, 0},
 		"says it itself":   {"Pane is dead (no)\nb\n", 2, 2, []string{"Pane is dead (no)", "b"}, 0},
+		"lives":            {"a\nPane is dead (no)\n", 2, 2, []string{"a", "Pane is dead (no)"}, 0},
 		"blank screen":     {"a\nb\n\n\n", 2, 5, []string{"a", "b"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s observe.Screen
-			s.Lines, s.Visible = linesOf(c.text, c.visible)
+			s.Lines, s.Visible = linesOf(c.text, c.visible, strings.HasPrefix(name, "dead") || strings.HasSuffix(name, "dead"))
 			s = s.Last(c.last)
 			require.Equal(t, c.want, slices.Clip(append([]string(nil), s.Lines...)))
 			require.Equal(t, c.first, s.Visible)

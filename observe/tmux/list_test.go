@@ -266,6 +266,21 @@ func TestCaptureSeesThePaneInCopyModeAndOnTheAlternateScreen(t *testing.T) {
 	require.True(t, shown("DRAWN")())
 }
 
+// A status bar in the last row, or a prompt below a full screen.
+func TestCaptureOfADeadPaneHasTheLastRowOfItsProgramAlone(t *testing.T) {
+	c := testServer(t)
+	run(t, c, "set-option", "-g", "remain-on-exit", "on")
+	id := newSession(t, c, "s", "sh", "-c", "printf '\\033[Htop\\033[30;1Hstatus bar'; kill -9 $$")
+	var s observe.Screen
+	require.Eventually(t, func() bool {
+		var err error
+		s, err = c.Capture(t.Context(), id, 10)
+		return err == nil && s.Dead
+	}, patience, 5*time.Millisecond)
+	require.Equal(t, "top", s.Lines[0])
+	require.Equal(t, "status bar", s.Lines[len(s.Lines)-1])
+}
+
 func TestCaptureOfAMissingPaneIsAnErrorThatNamesIt(t *testing.T) {
 	c := testServer(t)
 	newSession(t, c, "s")
