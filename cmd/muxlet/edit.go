@@ -84,6 +84,8 @@ type editing struct {
 	// path of the copy, and what the editor was given in it last.
 	path string
 	last []byte
+	// above is the number of lines above the text in what was saved last.
+	above int
 }
 
 // run opens the editor until what it saves is valid or a person gives up.
@@ -106,7 +108,7 @@ func (e *editing) run() error {
 		case !isInvalid:
 			return e.finish(change, err)
 		case sameText(text, e.last):
-			return e.kept(fmt.Errorf("edit cancelled, no valid changes were saved: %w", e.inCopy(e.placed(invalid, text, len(head)))))
+			return e.kept(fmt.Errorf("edit cancelled, no valid changes were saved: %w", e.inCopy(e.placed(invalid, text, e.above))))
 		}
 		e.last = text
 		head = e.head(e.placed(invalid, text, len(e.head(invalid))))
@@ -150,7 +152,7 @@ func (e *editing) placed(invalid *manifest.InvalidError, text []byte, head int) 
 	return invalid
 }
 
-// inCopy gives problems the name of the copy.
+// inCopy has the copy that is kept as the file of the problems.
 func (e *editing) inCopy(invalid *manifest.InvalidError) *manifest.InvalidError {
 	problems := slices.Clone(invalid.Problems)
 	for i := range problems {
@@ -176,7 +178,9 @@ func (e *editing) open(head []string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what was saved: %w", err)
 	}
-	return withoutHead(saved), nil
+	text := withoutHead(saved)
+	e.above = bytes.Count(saved[:len(saved)-len(text)], []byte("\n"))
+	return text, nil
 }
 
 // withoutHead drops the lines at the top that are for the person alone.
@@ -208,7 +212,13 @@ func (e *editing) runEditor() error {
 func (e *editing) editor() []string {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		value, _ := e.lookupEnv(name)
-		if argv := strings.Fields(value); len(argv) > 0 {
+		argv := strings.Fields(value)
+		switch {
+		case len(argv) == 0:
+		case strings.ContainsAny(value, "\"'\\"):
+			// Only a shell can tell its words: vim -c 'set ft=yaml'. As kubectl and git do.
+			return []string{"/bin/sh", "-c", value + ` "$@"`, argv[0]}
+		default:
 			return argv
 		}
 	}

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -87,11 +86,13 @@ func TestAnInvalidEditThatIsGivenUpIsKept(t *testing.T) {
 	assert.Equal(t, exitError, c.run("edit", "a"))
 	assert.Regexp(t, `^Error: edit cancelled, no valid changes were saved: /tmp/test/tmp/muxlet-edit-a-.*\.yaml:\d+:\d+: spec\.bogus: unknown field.*; your text is kept in /tmp/test/tmp/muxlet-edit-a-.*\.yaml\n$`, c.errOut)
 	require.Len(t, c.files("tmp"), 1)
-	copied := c.read("tmp/" + c.files("tmp")[0])
-	assert.Contains(t, copied, "  bogus: 1\n")
-	line := strings.Count(copied[:strings.Index(copied, "  bogus: 1")], "\n") + 1
-	assert.Contains(t, c.errOut, fmt.Sprintf(".yaml:%d:3: spec.bogus", line), "where it is in the copy")
+	assert.Contains(t, c.read("tmp/"+c.files("tmp")[0]), "  bogus: 1\n")
 	assert.Equal(t, commented+manifestOf("a"), c.read("sessions/a.yaml"))
+	place := regexp.MustCompile(`muxlet-edit-a-\d+\.yaml:(\d+):\d+: spec`).FindStringSubmatch(c.errOut)
+	require.NotNil(t, place, c.errOut)
+	line, err := strconv.Atoi(place[1])
+	require.NoError(t, err)
+	assert.Equal(t, "  bogus: 1", strings.Split(c.read("tmp/"+c.files("tmp")[0]), "\n")[line-1], "where it is in what is kept")
 }
 
 func TestAnEditDoesNotRenameNorAddADocument(t *testing.T) {
@@ -154,6 +155,15 @@ func TestVisualWinsAndMayHaveArguments(t *testing.T) {
 	assert.Contains(t, c.errOut, "/nonexistent")
 	assert.Contains(t, c.errOut, "$EDITOR")
 	assert.Empty(t, c.files("tmp"))
+}
+
+func TestAnEditorWithQuotedArgumentsIsReadByAShell(t *testing.T) {
+	c := newCLI(t, nil)
+	c.declares("", "")
+	c.editor("exit 1")
+	c.env["EDITOR"] = `sed -i -e 's/# mine/# my  own/'`
+	assert.Equal(t, 0, c.run("edit", "a"), c.errOut)
+	assert.Contains(t, c.read("sessions/a.yaml"), "# my  own\n")
 }
 
 func TestEditOfAnUnknownSessionSaysWhereItLooked(t *testing.T) {
