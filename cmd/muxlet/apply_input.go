@@ -4,12 +4,16 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/manifest"
@@ -23,6 +27,8 @@ type input struct {
 	problems []string
 	// declared has the places of each name.
 	declared map[string][]spec.Position
+	// taken are the files that were read: one that is named twice is one.
+	taken []os.FileInfo
 }
 
 // readInput reads files, directories and standard input (-). Only a command line
@@ -85,8 +91,14 @@ func (in *input) file(path string) {
 		in.problem("%s: cannot be read: %v", path, errors.Unwrap(err))
 		return
 	}
+	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err == nil {
+		if slices.ContainsFunc(in.taken, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
+			return
+		}
+		in.taken = append(in.taken, info)
+	}
 	in.stream(path, f)
-	_ = f.Close() // it was only read
 }
 
 // stream decodes one file. One byte more than may be read shows that it is too
@@ -97,7 +109,7 @@ func (in *input) stream(name string, r io.Reader) {
 		in.problem("%s: cannot be read: %v", name, err)
 		return
 	}
-	declarations, problems := manifest.Declarations(name, data)
+	declarations, problems := manifest.Declarations(name, unlisted(data))
 	for _, problem := range problems {
 		in.problem("%s", problem)
 	}
@@ -112,6 +124,27 @@ func (in *input) stream(name string, r io.Reader) {
 			in.documents = append(in.documents, d)
 		}
 	}
+}
+
+// unlisted makes documents of a v1 List, which is what get -o yaml and -o json
+// print of several sessions; anything else stays as it is.
+func unlisted(data []byte) []byte {
+	var list struct {
+		metav1.TypeMeta
+		Items []map[string]any
+	}
+	if err := yaml.Unmarshal(data, &list); err != nil || list.Kind != "List" || list.APIVersion != "v1" {
+		return data
+	}
+	var documents [][]byte
+	for _, item := range list.Items {
+		document, err := yaml.Marshal(item)
+		if err != nil {
+			return data
+		}
+		documents = append(documents, document)
+	}
+	return bytes.Join(documents, []byte("---\n"))
 }
 
 // dropDuplicates leaves out every document of a name that is there twice: which

@@ -201,6 +201,29 @@ func TestApplyOfTheOutputOfGetLeavesTheStatusOut(t *testing.T) {
 	assert.Equal(t, "session/a unchanged\n", c.out)
 }
 
+func TestApplyReadsTheListsThatGetPrints(t *testing.T) {
+	for _, format := range []string{"yaml", "json"} {
+		f := newFakeDaemon(runningSession("a", 1, 100), runningSession("b", 1, 101))
+		c := newCLI(t, f)
+		f.status.Manifests = []string{filepath.Join(c.dir, "sessions")}
+		c.write("sessions/a.yaml", "# kept\n"+manifestOf("a"))
+		assert.Equal(t, 0, c.run("get", "-o", format))
+		c.stdin = c.out
+		assert.Equal(t, 0, c.run("apply", "-f", "-"), c.errOut)
+		assert.Equal(t, "session/a configured\nsession/b created\n", c.out)
+		assert.Contains(t, c.read("sessions/a.yaml"), "# kept\n")
+		assert.Equal(t, 0, c.run("validate"))
+		assert.Equal(t, "2 sessions valid\n", c.out)
+	}
+}
+
+func TestApplyTakesAFileThatIsNamedTwiceOnce(t *testing.T) {
+	c := newCLI(t, nil)
+	mine := c.write("x/mine.yaml", manifestOf("a"))
+	assert.Equal(t, 0, c.run("apply", "-f", filepath.Dir(mine), "-f", mine), c.errOut)
+	assert.Equal(t, "session/a created\n", c.out)
+}
+
 func TestApplyPutsFilesWhereTheDaemonReads(t *testing.T) {
 	f := newFakeDaemon()
 	c := newCLI(t, f)

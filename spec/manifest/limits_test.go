@@ -97,6 +97,31 @@ func TestANameThatIsDeclaredVeryOftenIsABoundedProblem(t *testing.T) {
 	assert.Equal(t, Present, set.Sessions["good"].Presence)
 }
 
+// A directory with the name of a manifest: one clear sentence, what is in it is
+// read, and a session whose file was replaced by it goes on.
+func TestADirectoryWithTheNameOfAManifestIsOneClearSentence(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "s.yaml"), yamlOf("s", "1"))
+	set, state := Resolve(State{}, Read([]string{dir}), nil, time.Now(), generous)
+	require.Equal(t, Present, set.Sessions["s"].Presence)
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Mkdir(path, 0o755))
+	write(t, filepath.Join(path, "inside.yaml"), yamlOf("inside", "1"))
+	require.NoError(t, os.Symlink("..", filepath.Join(path, "up")))
+	now := time.Now()
+	for range 3 {
+		now = now.Add(time.Hour)
+		set, state = Resolve(state, Read([]string{dir}), nil, now, generous)
+	}
+	assert.Equal(t, path+": is a directory and no manifest: what is in it is read; give it another name\n", problemTexts(set.Problems))
+	assert.Equal(t, Present, set.Sessions["inside"].Presence)
+	assert.Equal(t, Held, set.Sessions["s"].Presence)
+
+	set, _ = Resolve(State{}, Read([]string{path}), nil, now, generous)
+	assert.Empty(t, set.Problems, "a root may have any name")
+}
+
 // A FIFO, a socket, a device: one clear sentence, none of them is opened, and a
 // session whose file was replaced by one goes on.
 func TestASpecialFileIsOneClearSentence(t *testing.T) {

@@ -34,7 +34,8 @@ type Reading struct {
 	// Unread are the files and directories below readable roots that are there
 	// and could not be read.
 	Unread []Unread
-	// Special are FIFOs, sockets and devices that have the name of a manifest.
+	// Special are FIFOs, sockets, devices and directories that have the name of a
+	// manifest. What is in such a directory is read.
 	Special []Unread
 	// Unfinished says that a file is being written: another reading soon may give
 	// another answer, and no notice may come when the writing ends.

@@ -130,6 +130,7 @@ func (t *tree) node(path string) {
 	st, err := statPath(path)
 	switch {
 	case err == nil && st.isDir():
+		t.misnamed(path, st)
 		err = t.directory(path, st.fileID)
 	case err == nil && isManifest(filepath.Base(path)):
 		t.addFile(path, st)
@@ -220,6 +221,16 @@ func (t *tree) tellBeyond() {
 func (t *tree) special(path string, st stat) {
 	t.reading.Special = append(t.reading.Special, Unread{Path: path, Problem: problemAt(path,
 		"is not read: it is %s and no regular file; remove it, or give it another name", st.kind())})
+}
+
+// misnamed notes a directory with the name of a manifest. What is in it is read,
+// as in any other; a person or a tool may have meant a file.
+func (t *tree) misnamed(path string, st stat) {
+	if _, visited := t.dirs[st.fileID]; visited || !isManifest(filepath.Base(path)) {
+		return
+	}
+	t.reading.Special = append(t.reading.Special, Unread{Path: path, Problem: problemAt(path,
+		"is a directory and no manifest: what is in it is read; give it another name")})
 }
 
 func (t *tree) unread(path string, err error) {

@@ -45,6 +45,10 @@ var oddities = map[string]struct {
 		func(w *World, path string) { w.write(path, strings.Repeat("--- {}\n", 10_001)) },
 		"FILE: the file has 10001 documents; at most 10000 are read: split it",
 	},
+	"directory.yaml": {
+		func(w *World, path string) { w.mkdir(path) },
+		"FILE: is a directory and no manifest: what is in it is read; give it another name",
+	},
 	"nuls.yaml": {
 		func(w *World, path string) { w.write(path, strings.Repeat("\x00", 4096)) },
 		"FILE:1:1: a NUL byte; this is no text file, or it was damaged while it was written",
@@ -126,9 +130,9 @@ func TestAnOddFileIsOneClearSentenceAndTheGoodOnesConverge(t *testing.T) {
 	for name, odd := range oddities {
 		odd.make(w, w.manifests+"/"+name)
 	}
-	w.mkdir(w.manifests + "/directory.yaml")
-	w.write("directory.yaml/inside.yaml", w.document("inside", "stay"))
-	require.NoError(t, os.Symlink("..", w.manifests+"/directory.yaml/up"))
+	w.mkdir(w.manifests + "/folder")
+	w.write("folder/inside.yaml", w.document("inside", "stay"))
+	require.NoError(t, os.Symlink("..", w.manifests+"/folder/up"))
 	w.start()
 	w.runs("good")
 	w.runs("inside")
