@@ -4,9 +4,11 @@
 package tmux
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,20 +51,36 @@ func (h *host) husk(pane string) {
 	client := exec.CommandContext(h.Context(), "tmux", "-S", h.tmux("display-message", "-p", "#{socket_path}"), "-C", "attach", "-t", "=other:")
 	commands, err := client.StdinPipe()
 	require.NoError(h, err)
-	require.NoError(h, client.Start())
-	require.Eventually(h, func() bool {
-		return h.tmux("list-clients", "-F", "#{client_control_mode}") == "1"
-	}, 20*time.Second, 5*time.Millisecond)
-	// The call that asked is gone before the files are counted.
-	time.Sleep(100 * time.Millisecond)
-	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", server))
+	answers, err := client.StdoutPipe()
 	require.NoError(h, err)
+	require.NoError(h, client.Start())
+	lines := bufio.NewScanner(answers)
+	answered := func() {
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "%end") || strings.HasPrefix(lines.Text(), "%error") {
+				return
+			}
+		}
+		require.NoError(h, lines.Err())
+	}
+	answered()
+	var files []os.DirEntry
+	same := 0
+	require.Eventually(h, func() bool {
+		now, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", server))
+		if err != nil || len(now) != len(files) {
+			files, same = now, 0
+			return false
+		}
+		same++
+		return same == 20 // the calls that came before are gone
+	}, 20*time.Second, 5*time.Millisecond)
 	var before unix.Rlimit
 	require.NoError(h, unix.Prlimit(server, unix.RLIMIT_NOFILE, nil, &before))
 	require.NoError(h, unix.Prlimit(server, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(len(files)), Max: before.Max}, nil))
 	_, err = fmt.Fprintf(commands, "respawn-pane -t %s -- sleep 1000\n", pane)
 	require.NoError(h, err)
-	time.Sleep(300 * time.Millisecond)
+	answered()
 	require.NoError(h, unix.Prlimit(server, unix.RLIMIT_NOFILE, &before, nil))
 	require.NoError(h, commands.Close())
 	_ = client.Wait()

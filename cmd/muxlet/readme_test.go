@@ -52,9 +52,9 @@ func TestTheCommandsOfTheReadmeExist(t *testing.T) {
 			for _, m := range typed.FindAllStringSubmatch(line, -1) {
 				commands++
 				command, rest, err := newRootCommand(newGlobals()).Find(strings.Fields(m[1]))
-				if assert.NoError(t, err, m[0]) && assert.NoError(t, command.ParseFlags(rest), m[0]) {
-					assert.NoError(t, command.ValidateArgs(command.Flags().Args()), m[0])
-				}
+				require.NoError(t, err, m[0])
+				require.NoError(t, command.ParseFlags(rest), m[0])
+				require.NoError(t, command.ValidateArgs(command.Flags().Args()), m[0])
 			}
 		}
 	}
