@@ -71,7 +71,8 @@ func again(edit func() error) error {
 	defer edits.Unlock()
 	const tries = 5
 	for n := 1; ; n++ {
-		if err := edit(); n == tries || !errors.Is(err, ErrChanged) {
+		err := edit()
+		if n == tries || !errors.Is(err, ErrChanged) || errors.Is(err, errWriting) {
 			return err
 		}
 	}
@@ -213,9 +214,26 @@ func (s *source) load() (err error) {
 	return err
 }
 
+// Whoever has a file open for writing gets a moment to close it. It may be this
+// very process: a child that it forks holds, until it executes something, what was
+// being written at that instant.
+const (
+	closePatience = time.Second
+	closePoll     = 10 * time.Millisecond
+)
+
 // readFinished reads a file. The error is errWriting while another program writes
 // it, for as long as a Reader waits for one.
 func readFinished(path string) ([]byte, error) {
+	for end := time.Now().Add(closePatience); ; time.Sleep(closePoll) {
+		data, err := readUnlessWriting(path)
+		if !errors.Is(err, errWriting) || time.Now().After(end) {
+			return data, err
+		}
+	}
+}
+
+func readUnlessWriting(path string) ([]byte, error) {
 	f, err := openManifest(path)
 	if err != nil {
 		return nil, err

@@ -318,6 +318,18 @@ func TestAFileThatSomebodyElseIsWritingIsNotEdited(t *testing.T) {
 	assert.Contains(t, string(data), "suspend: true")
 }
 
+// A writer that is about to close the file is waited for.
+func TestAnEditWaitsForAWriterThatCloses(t *testing.T) {
+	needsWriterDetection(t)
+	path := write(t, filepath.Join(t.TempDir(), "a.yaml"), head+"spec:\n"+body)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	time.AfterFunc(closePatience/20, func() { closed <- f.Close() })
+	require.NoError(t, SetSuspend(path, "a", true))
+	require.NoError(t, <-closed)
+}
+
 // One that never closes it is not waited for for ever.
 func TestAWriterThatRestsDoesNotKeepAFileFromBeingEdited(t *testing.T) {
 	needsWriterDetection(t)
