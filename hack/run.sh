@@ -227,7 +227,8 @@ start() {
 servers() {
     local socket=$runtime/tmux.sock file
     if [[ -d /proc/self ]]; then
-        grep -lzsxF -- "$socket" /proc/[0-9]*/cmdline | while IFS= read -r file; do
+        # grep fails when one of the processes has ended meanwhile.
+        { grep -lzsxF -- "$socket" /proc/[0-9]*/cmdline || true; } | while IFS= read -r file; do
             file=${file%/cmdline}
             if [[ $(cat "$file/comm" 2>/dev/null) == tmux* ]]; then echo "${file#/proc/}"; fi
         done
