@@ -263,6 +263,8 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 		return
 	}
 	c.captureScreen(ctx, s, p)
+	// Whoever sees the status finds the event.
+	c.tellHindrance(s, p.Verdict)
 	c.mu.Lock()
 	st := status.Summarize(status.Input{
 		Now: in.Now, Previous: s.status, Plan: p, Seen: in.Seen, Workspace: in.Workspace,
@@ -277,7 +279,6 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	}
 	c.mu.Unlock()
 	c.logDecision(s, p)
-	c.tellHindrance(s, p.Verdict)
 	c.follow(s, in)
 	c.tellFirstLook()
 	if p.Verdict.Reason == spec.ReasonServerStarting {
