@@ -279,6 +279,7 @@ func TestAProfileThatClosesItsTerminalDoublesNothing(t *testing.T) {
 	})
 	profile(e, "")
 	s := e.WaitFor("a", envtest.Running)
+	e.Client("a")
 	e.Always(stays, "one client runs, and stays", func() bool {
 		now, _ := e.Session("a")
 		return len(e.Clients("a")) == 1 && now.Status.Client.Pid == s.Status.Client.Pid
