@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -245,6 +246,9 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("the muxlet daemon on %s has ended while it was asked: see whether it runs, and try again", c.socket)
 	}
 	return fmt.Errorf("ask the muxlet daemon on %s: %w", c.socket, err)
 }

@@ -160,3 +160,11 @@ func TestAnAnswerThatIsNoneOfOursIsAnError(t *testing.T) {
 	_, err := c.Sessions(t.Context(), "")
 	assert.ErrorContains(t, err, "read the daemon's answer")
 }
+
+func TestADaemonThatEndsWhileItIsAskedIsOneSentence(t *testing.T) {
+	path := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	c := NewClient(path)
+	defer c.Close()
+	_, err := c.Sessions(t.Context(), "")
+	require.EqualError(t, err, fmt.Sprintf("the muxlet daemon on %s has ended while it was asked: see whether it runs, and try again", path))
+}
