@@ -49,6 +49,8 @@ const (
 	ActionKeepServer Kind = "KeepServer"
 	// ActionSignal sends Signal to each of Processes that still is itself.
 	ActionSignal Kind = "Signal"
+	// ActionKeys types Keys into Pane, whose client is to end by them.
+	ActionKeys Kind = "Keys"
 )
 
 // Signal that muxlet sends to clients.
@@ -56,8 +58,11 @@ type Signal string
 
 // The signals.
 const (
-	SignalTerm Signal = "SIGTERM"
-	SignalKill Signal = "SIGKILL"
+	SignalTerm      Signal = "SIGTERM"
+	SignalKill      Signal = "SIGKILL"
+	SignalInterrupt Signal = "SIGINT"
+	SignalHangup    Signal = "SIGHUP"
+	SignalQuit      Signal = "SIGQUIT"
 )
 
 // Action is one thing to do.
@@ -73,6 +78,8 @@ type Action struct {
 	// Processes and Signal of ActionSignal.
 	Processes []observe.Process
 	Signal    Signal
+	// Keys of ActionKeys, in tmux's notation.
+	Keys []string
 }
 
 // Launch is what a pane is created with. Nothing that a person wrote is in it
@@ -134,8 +141,14 @@ type Order struct {
 	Session     string `json:"session"`
 	Incarnation int64  `json:"incarnation"`
 	Attempt     string `json:"attempt"`
-	// Command is the client's whole argv.
+	// Command is the client's argv. Of a class with commands of its own its words may
+	// have $(NAME), which the launcher expands.
 	Command []string `json:"command"`
+	// Args are appended to Command as they stand.
+	Args []string `json:"args,omitempty"`
+	// Class is what the launcher has to do for the client's class; nil for one that runs
+	// the session's own command.
+	Class *ClassOrder `json:"class,omitempty"`
 	// Directory is the expanded workspace directory.
 	Directory string `json:"directory"`
 	// Env and EnvFrom as the spec has them; files are read by the launcher.
@@ -145,4 +158,32 @@ type Order struct {
 	ShellMode spec.ShellMode `json:"shellMode"`
 	// Base is the environment of ShellMode None, as NAME=value.
 	Base []string `json:"base,omitempty"`
+}
+
+// ClassOrder is what a launcher does for a client class.
+type ClassOrder struct {
+	// Name of the class.
+	Name string `json:"name"`
+	// Variables of muxlet, by name, that $(NAME) stands for. HOME, CONFIG_DIRECTORY and
+	// the client's environment are added by the launcher.
+	Variables map[string]string `json:"variables,omitempty"`
+	// ConfigDirectory, Env and UnsetEnv as the class has them.
+	ConfigDirectory spec.ClassDirectory `json:"configDirectory,omitempty"`
+	Env             []spec.EnvVar       `json:"env,omitempty"`
+	UnsetEnv        []string            `json:"unsetEnv,omitempty"`
+	// Resume is the conversation whose evidence the launcher verifies in the client's own
+	// environment before it executes anything; nil for a fresh start.
+	Resume *ResumeOrder `json:"resume,omitempty"`
+}
+
+// ResumeOrder is a conversation that a client is to be brought back with.
+type ResumeOrder struct {
+	// ID of the conversation.
+	ID string `json:"id"`
+	// Reports, Transcript and TranscriptPattern of its class.
+	Reports           spec.ReportsType `json:"reports,omitempty"`
+	Transcript        string           `json:"transcript,omitempty"`
+	TranscriptPattern string           `json:"transcriptPattern,omitempty"`
+	// ConfigDirectory in which it was last known to be; empty when that is not known.
+	ConfigDirectory string `json:"configDirectory,omitempty"`
 }

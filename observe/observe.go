@@ -291,8 +291,12 @@ type Receipt struct {
 	// searched, for reason CommandNotFound.
 	LookedFor string   `json:"lookedFor,omitempty"`
 	LookedIn  []string `json:"lookedIn,omitempty"`
-	// File that could not be used, for the EnvFile reasons.
+	// File that could not be used, for the EnvFile and the Conversation reasons.
 	File string `json:"file,omitempty"`
+	// Home and ConfigDirectory are those of the client's environment, as its class
+	// names them; absolute, or empty for a class without conversations.
+	Home            string `json:"home,omitempty"`
+	ConfigDirectory string `json:"configDirectory,omitempty"`
 	// At is when it was written.
 	At time.Time `json:"at"`
 }

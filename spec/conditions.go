@@ -209,6 +209,86 @@ const (
 	// ReasonUnknown: there is no answer yet.
 	ReasonUnknown = "Unknown"
 
+	// ReasonReady: the client can take a turn.
+	ReasonReady = "Ready"
+	// ReasonNotReady: the client runs and has not said that it can take a turn.
+	ReasonNotReady = "NotReady"
+	// ReasonTrustRequired: the client asks whether the directory is to be trusted.
+	ReasonTrustRequired = "TrustRequired"
+	// ReasonLoginRequired: the client asks for a login or a key.
+	ReasonLoginRequired = "LoginRequired"
+	// ReasonPermissionRequired: the client asks whether it may do something.
+	ReasonPermissionRequired = "PermissionRequired"
+	// ReasonHookTrustRequired: the client asks whether the hooks are to be trusted.
+	ReasonHookTrustRequired = "HookTrustRequired"
+	// ReasonUpdateOffered: the client offers a new version of itself.
+	ReasonUpdateOffered = "UpdateOffered"
+	// ReasonChoiceRequired: the client asks how to go on with a conversation.
+	ReasonChoiceRequired = "ChoiceRequired"
+	// ReasonQuestion: the client is alive, not ready, and shows something that its
+	// class does not know.
+	ReasonQuestion = "UnknownQuestion"
+
+	// ReasonAuthenticationFailed: the credential was refused.
+	ReasonAuthenticationFailed = "AuthenticationFailed"
+	// ReasonUsageLimited: the account's limit is used up.
+	ReasonUsageLimited = "UsageLimited"
+	// ReasonRateLimited: too many requests; the client tries again by itself or at the
+	// next turn.
+	ReasonRateLimited = "RateLimited"
+	// ReasonModelUnavailable: the model's server failed or was overloaded.
+	ReasonModelUnavailable = "ModelUnavailable"
+	// ReasonTurnFailed: a turn failed in another way.
+	ReasonTurnFailed = "TurnFailed"
+	// ReasonRecovered: a turn went well after failures.
+	ReasonRecovered = "Recovered"
+
+	// ReasonClassNotFound: no client class has the name that the session gives.
+	ReasonClassNotFound = "ClassNotFound"
+	// ReasonConversationBound: the session has a conversation.
+	ReasonConversationBound = "ConversationBound"
+	// ReasonConversationNew: the conversation has an id and no turn yet.
+	ReasonConversationNew = "ConversationNew"
+	// ReasonConversationPending: the client has not told its conversation yet.
+	ReasonConversationPending = "ConversationPending"
+	// ReasonConversationMissing: the stored conversation provably no longer exists.
+	ReasonConversationMissing = "ConversationMissing"
+	// ReasonConversationElsewhere: the stored conversation belongs to another directory
+	// or config directory than the session's present one.
+	ReasonConversationElsewhere = "ConversationElsewhere"
+	// ReasonConversationInUse: another session, or another process, has the
+	// conversation.
+	ReasonConversationInUse = "ConversationInUse"
+	// ReasonConversationUnknown: whether the conversation exists could not be read.
+	ReasonConversationUnknown = "ConversationUnknown"
+	// ReasonResumeFailed: a client that was to resume its conversation ended soon.
+	ReasonResumeFailed = "ResumeFailed"
+	// ReasonFreshStart: a new conversation is begun although the session had one.
+	ReasonFreshStart = "FreshStart"
+	// ReasonConversationChanged: the client told another conversation.
+	ReasonConversationChanged = "ConversationChanged"
+
+	// Why a conversation was replaced.
+	//
+	// ReplacedCleared: by the client, at a person's /clear or /new.
+	ReplacedCleared = "Cleared"
+	// ReplacedForked: by a fork.
+	ReplacedForked = "Forked"
+	// ReplacedResumed: a person resumed another one in the client.
+	ReplacedResumed = "Resumed"
+	// ReplacedReported: the client told another one without saying why.
+	ReplacedReported = "Reported"
+	// ReplacedNeverBegun: it never had a turn.
+	ReplacedNeverBegun = "NeverBegun"
+	// ReplacedMissing: it no longer exists.
+	ReplacedMissing = "Missing"
+	// ReplacedFresh: a person asked for a fresh one.
+	ReplacedFresh = "Fresh"
+	// ReplacedAdopted: spec.conversation.id names another one.
+	ReplacedAdopted = "Adopted"
+	// ReplacedClassChanged: the session has another client class now.
+	ReplacedClassChanged = "ClassChanged"
+
 	// ReasonSettingsReloaded: the daemon's settings were read again and are in force.
 	ReasonSettingsReloaded = "SettingsReloaded"
 	// ReasonSettingsInvalid: the settings file cannot be used; the earlier settings

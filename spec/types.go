@@ -17,9 +17,6 @@ const KindSession = "Session"
 // Namespace is the only namespace that exists locally.
 const Namespace = "default"
 
-// ClassExec is the built-in client class that runs a command as it stands.
-const ClassExec = "exec"
-
 // Session is the durable thing a person declares: a client, its workspace and
 // the policies that keep it. It outlives every process.
 //
@@ -70,6 +67,8 @@ type SessionSpec struct {
 	TerminationGracePeriodSeconds *int32 `json:"terminationGracePeriodSeconds,omitempty"`
 	// Terminal is the size and memory of the pane when it is created.
 	Terminal TerminalSpec `json:"terminal,omitempty"`
+	// Conversation is what is wanted of the client's own history.
+	Conversation ConversationSpec `json:"conversation,omitempty"`
 	// DeletionPolicy says what the removal of the document does to a running
 	// client. Default Delete.
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -77,10 +76,13 @@ type SessionSpec struct {
 
 // ClientSpec is the program that runs in the managed pane.
 type ClientSpec struct {
-	// Command is the argv of class exec, run without a shell.
+	// Command is the argv of a class that has none of its own, such as exec. It is run
+	// without a shell.
 	Command []string `json:"command,omitempty"`
-	// Args are appended to the command.
+	// Args are appended to the command, on start and on resume.
 	Args []string `json:"args,omitempty"`
+	// StartArgs are appended on a fresh start only, before args.
+	StartArgs []string `json:"startArgs,omitempty"`
 	// Env is set after the shell's profile and after envFrom, in order: it wins over
 	// both. Its PATH is also where the program is looked for.
 	Env []EnvVar `json:"env,omitempty"`
@@ -239,6 +241,10 @@ type SessionStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Client is the current or last incarnation.
 	Client ClientStatus `json:"client"`
+	// Conversation is the client's own history; nil for a class without.
+	Conversation *ConversationStatus `json:"conversation,omitempty"`
+	// Activity is what the client is doing; nil for a class that does not tell.
+	Activity *ActivityStatus `json:"activity,omitempty"`
 	// Workspace is the directory in use.
 	Workspace WorkspaceStatus `json:"workspace,omitempty"`
 	// Tmux says where the pane is; nil when there is none.
@@ -331,7 +337,8 @@ type EvidenceStatus struct {
 	Process string `json:"process"`
 	// Message says what was seen, for a person.
 	Message string `json:"message,omitempty"`
-	// LastScreen is the last lines that the dead pane shows, at most 10.
+	// LastScreen is the last lines that the dead pane shows, or those of the screen on
+	// which a question waits for a person; at most 10.
 	LastScreen []string `json:"lastScreen,omitempty"`
 }
 

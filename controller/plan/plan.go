@@ -31,6 +31,21 @@ type Input struct {
 	Workspace Workspace
 	// Block says whether the cause of Record.Block still stands.
 	Block Obstacle
+	// Class is the client class of the spec in force, from what is declared or built in;
+	// nil when there is none of that name now.
+	Class *Class
+	// Evidence is what was found of Record.Conversation, or of the conversation that
+	// spec.conversation.id asks to adopt.
+	Evidence observe.Evidence
+	// Rival is the other session that has that conversation; empty when none has.
+	Rival string
+	// Heard are the conversations that the present client has told of, oldest first.
+	Heard []Heard
+	// Sight is what the present client shows.
+	Sight observe.Sight
+	// Hold is why nothing that uses the session's credential is started; zero when
+	// nothing is held.
+	Hold Hold
 	// Grant says whether a start may be put in flight now.
 	Grant Grant
 	// Limits are what may run out by a start.
@@ -164,6 +179,36 @@ type Seen struct {
 	NameHolder string
 }
 
+// Class is a client class that is declared or built in.
+type Class struct {
+	Name string
+	Spec *spec.ClientClassSpec
+	// Revision of it; see spec.ClassRevision.
+	Revision string
+}
+
+// Heard is a conversation that a client has told of.
+type Heard struct {
+	// ID of it.
+	ID string
+	// Reason is one of spec's Replaced reasons, for the history of the one before it.
+	Reason string
+	// Incarnation that told it.
+	Incarnation int64
+	// Begun says that it has had a turn.
+	Begun bool
+}
+
+// Hold is a failure by which every client with the same credential fails.
+type Hold struct {
+	// Reason is one of spec's; empty when nothing is held.
+	Reason string
+	// Session that has failed first.
+	Session string
+	// Until is when one may be started again.
+	Until time.Time
+}
+
 // Workspace is the state of the workspace directory.
 type Workspace struct {
 	// Path with ~ and $VAR expanded.
@@ -200,6 +245,11 @@ type NewAttempt struct {
 	ID string
 	// Instance of this muxlet.
 	Instance string
+	// Conversation is a fresh UUID for a class whose conversations are Assigned.
+	Conversation string
+	// Variables of muxlet for $(NAME), but for those that the record has: see
+	// spec.ClassVariables.
+	Variables map[string]string
 	// Command is the client's whole argv, by its class.
 	Command []string
 	// Base is the environment of shellMode None, as NAME=value.

@@ -47,6 +47,15 @@ type Record struct {
 	// What began to be removed is not started again by a restart.
 	RemovedAt time.Time `json:"removedAt,omitzero"`
 
+	// Class is the last good class of that spec; nil before there was one.
+	Class *spec.ClientClassSpec `json:"class,omitempty"`
+	// Conversation of the session; nil while it has none.
+	Conversation *Conversation `json:"conversation,omitempty"`
+	// History are the conversations before it, the latest first, at most MaxHistory.
+	History []PastConversation `json:"history,omitempty"`
+	// AdoptedID is the spec.conversation.id that was taken up last: once is enough.
+	AdoptedID string `json:"adoptedID,omitempty"`
+
 	// Incarnation is the highest number spent.
 	Incarnation int64 `json:"incarnation"`
 	// LastFailed is the attempt that ended last without a client: its number was not
@@ -96,6 +105,10 @@ type Attempt struct {
 	Order       actuate.Order `json:"order"`
 	// Spec it was made from.
 	Spec spec.SessionSpec `json:"spec"`
+	// ClassRevision of the class that it was made by; see spec.ClassRevision.
+	ClassRevision string `json:"classRevision,omitempty"`
+	// Resumes is the conversation that it brings back; empty for a fresh start.
+	Resumes string `json:"resumes,omitempty"`
 	// Demand that it serves; nil when nobody asked for it.
 	Demand *Demand `json:"demand,omitempty"`
 	// ClosedAt is when the fence was closed, Reason and Message are why.
@@ -119,6 +132,47 @@ type Client struct {
 	Launched *spec.SessionSpec `json:"launched,omitempty"`
 	// Server is the tmux server that holds the pane.
 	Server observe.Server `json:"server"`
+	// ClassRevision and Resumes of its attempt.
+	ClassRevision string `json:"classRevision,omitempty"`
+	Resumes       string `json:"resumes,omitempty"`
+	// ReadyAt is when it was first seen to be ready; zero before.
+	ReadyAt time.Time `json:"readyAt,omitzero"`
+}
+
+// MaxHistory is the number of earlier conversations that are kept.
+const MaxHistory = 50
+
+// Conversation is the client's own history.
+type Conversation struct {
+	// ID is the client's own.
+	ID     string                  `json:"id"`
+	Source spec.ConversationSource `json:"source"`
+	// Class is the name of the client class that it belongs to: no other ever gets its
+	// id.
+	Class string `json:"class"`
+	// Directory is the workspace directory in which it began. Home and ConfigDirectory
+	// are those of the client that had it last; empty when they are not known.
+	Directory       string `json:"directory"`
+	Home            string `json:"home,omitempty"`
+	ConfigDirectory string `json:"configDirectory,omitempty"`
+	// BoundAt is when it became the session's.
+	BoundAt time.Time `json:"boundAt"`
+	// Used is true once a client was executed with it. Begun is true once there was
+	// evidence that it can be resumed, or a report of a turn: before, there is nothing
+	// to lose.
+	Used  bool `json:"used,omitempty"`
+	Begun bool `json:"begun,omitempty"`
+	// NotFound counts the resumes in a row that ended soon with the class's words for a
+	// conversation that is gone.
+	NotFound int `json:"notFound,omitempty"`
+}
+
+// PastConversation is one that another has replaced.
+type PastConversation struct {
+	Conversation
+	// ReplacedAt is when, Reason why: one of spec's Replaced reasons.
+	ReplacedAt time.Time `json:"replacedAt"`
+	Reason     string    `json:"reason"`
 }
 
 // StopReason says why a process is ended and what follows.
@@ -187,6 +241,8 @@ type Demand struct {
 	// Reason is one of spec's: Resumed or Restarting.
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
+	// Fresh asks for a new conversation.
+	Fresh bool `json:"fresh,omitempty"`
 }
 
 // Termination is the end of an incarnation, or of an attempt without one.
@@ -237,6 +293,9 @@ func (r Record) Copy() Record {
 	out := r
 	out.Spec = r.Spec.DeepCopy()
 	out.Labels = maps.Clone(r.Labels)
+	out.Class = r.Class.DeepCopy()
+	out.Conversation = copyOf(r.Conversation)
+	out.History = slices.Clone(r.History)
 	if out.Attempt = copyOf(r.Attempt); out.Attempt != nil {
 		out.Attempt.copyInside()
 	}
@@ -264,7 +323,12 @@ func (a *Attempt) copyInside() {
 	a.Spec = *a.Spec.DeepCopy()
 	a.Demand = copyOf(a.Demand)
 	o := &a.Order
-	o.Command, o.Base = slices.Clone(o.Command), slices.Clone(o.Base)
+	o.Command, o.Base, o.Args = slices.Clone(o.Command), slices.Clone(o.Base), slices.Clone(o.Args)
+	if o.Class = copyOf(o.Class); o.Class != nil {
+		o.Class.Variables = maps.Clone(o.Class.Variables)
+		o.Class.Env, o.Class.UnsetEnv = (&spec.ClientClassSpec{Env: o.Class.Env}).DeepCopy().Env, slices.Clone(o.Class.UnsetEnv)
+		o.Class.Resume = copyOf(o.Class.Resume)
+	}
 	inside := (&spec.ClientSpec{Env: o.Env, EnvFrom: o.EnvFrom}).DeepCopy()
 	o.Env, o.EnvFrom = inside.Env, inside.EnvFrom
 }
