@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// What the clients send in a user's name and no user has typed. Both mark most of
-// it with a tag; the rest is known by how it begins (Claude Code 2.1.332).
+// What the clients send in a user's name and no user has typed. Both put most of it
+// between tags; the rest is known by how it begins (Claude Code 2.1.332).
 var (
 	reminder = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`)
-	tagged   = regexp.MustCompile(`(?s)^<([a-z][a-z_-]*)\b.*</([a-z][a-z_-]*)>$`)
+	tag      = regexp.MustCompile(`^<([a-z][a-z_-]*)\b[^>]*>`)
 	openings = []string{
 		"[Request interrupted by user",
 		"Continue from where you left off.",
@@ -35,10 +35,7 @@ type conversation struct {
 // said notes a text that came in the user's name, if a user has typed it.
 func (c *conversation) said(text string) {
 	text = strings.TrimSpace(reminder.ReplaceAllString(text, ""))
-	if text == "" {
-		return
-	}
-	if names := tagged.FindStringSubmatch(text); names != nil && names[1] == names[2] {
+	if onlyTagged(text) {
 		return
 	}
 	for _, opening := range openings {
@@ -47,6 +44,22 @@ func (c *conversation) said(text string) {
 		}
 	}
 	c.prompts = append(c.prompts, text)
+}
+
+// onlyTagged says whether nothing is outside of tags.
+func onlyTagged(text string) bool {
+	for text != "" {
+		opening := tag.FindStringSubmatch(text)
+		if opening == nil {
+			return false
+		}
+		_, after, closed := strings.Cut(text, "</"+opening[1]+">")
+		if !closed {
+			return false
+		}
+		text = strings.TrimSpace(after)
+	}
+	return true
 }
 
 // first prompt, on one line that stays one on a screen.

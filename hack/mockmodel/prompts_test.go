@@ -22,13 +22,13 @@ func TestOnlyWhatAPersonTypedIsCountedOfMessages(t *testing.T) {
 		{"type":"tool_result","tool_use_id":"t","content":"out"},
 		{"type":"text","text":"<system-reminder>more</system-reminder>"}]},
 	{"role":"assistant","content":"done"},
-	{"role":"user","content":"<command-name>/clear</command-name>"},
+	{"role":"user","content":"<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>"},
 	{"role":"user","content":"[Request interrupted by user]"},
 	{"role":"user","content":"Continue from where you left off."},
-	{"role":"user","content":"second <b>prompt</b><system-reminder>x</system-reminder>"}]}`
+	{"role":"user","content":"<b>second</b> prompt<system-reminder>x</system-reminder>"}]}`
 	q, err := messages{}.read([]byte(body))
 	require.NoError(t, err)
-	assert.Equal(t, []string{"first\nprompt", "second <b>prompt</b>"}, q.prompts)
+	assert.Equal(t, []string{"first\nprompt", "<b>second</b> prompt"}, q.prompts)
 	assert.Equal(t, "first prompt", q.first())
 	assert.True(t, q.stream)
 	assert.False(t, q.title)
