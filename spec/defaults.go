@@ -14,6 +14,12 @@ const (
 	DefaultHistoryLimit                  = 50_000
 )
 
+// DefaultReadyTimeoutSeconds is the default of a ClientClass's ready.timeoutSeconds.
+const DefaultReadyTimeoutSeconds = 30
+
+// DefaultStopSignal is the polite end of a client.
+const DefaultStopSignal = "SIGTERM"
+
 // SetDefaults fills in what a person left out. Done again, it changes nothing.
 func SetDefaults(s *SessionSpec) {
 	if len(s.Client.Command) > 0 {
@@ -25,6 +31,7 @@ func SetDefaults(s *SessionSpec) {
 	setDefault(&s.RecoveryPolicy, RecoveryResume)
 	setDefault(&s.UpdateStrategy.Type, UpdateWhenIdle)
 	setDefault(&s.DeletionPolicy, DeletionDelete)
+	setDefault(&s.Conversation.MissingPolicy, MissingStartFresh)
 	setDefault(&s.Terminal.Columns, DefaultColumns)
 	setDefault(&s.Terminal.Rows, DefaultRows)
 	if s.Terminal.HistoryLimit == nil {
@@ -35,6 +42,22 @@ func SetDefaults(s *SessionSpec) {
 	}
 	if s.TerminationGracePeriodSeconds == nil {
 		s.TerminationGracePeriodSeconds = ptr.To[int32](DefaultTerminationGracePeriodSeconds)
+	}
+}
+
+// SetClassDefaults fills in what a person left out of a client class. Done again, it
+// changes nothing.
+func SetClassDefaults(c *ClientClassSpec) {
+	setDefault(&c.Conversation.Identity, IdentityNone)
+	setDefault(&c.Reports, ReportsNone)
+	if c.Ready.TimeoutSeconds == nil {
+		c.Ready.TimeoutSeconds = ptr.To[int32](DefaultReadyTimeoutSeconds)
+	}
+	if len(c.Stop.Keys) == 0 {
+		setDefault(&c.Stop.Signal, DefaultStopSignal)
+	}
+	for i := range c.Failures {
+		setDefault(&c.Failures[i].Retry, RetryAgain)
 	}
 }
 

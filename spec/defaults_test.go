@@ -25,6 +25,7 @@ func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 		StartupTimeoutSeconds:         ptr.To[int32](60),
 		TerminationGracePeriodSeconds: ptr.To[int32](10),
 		Terminal:                      TerminalSpec{Columns: 200, Rows: 50, HistoryLimit: ptr.To[int32](50_000)},
+		Conversation:                  ConversationSpec{MissingPolicy: "StartFresh"},
 		DeletionPolicy:                "Delete",
 	}, s)
 }
@@ -74,6 +75,8 @@ func TestOnlyWhatAClientWasStartedFromIsALaunchDifference(t *testing.T) {
 		"envFrom":      {func(s *SessionSpec) { s.Client.EnvFrom[0].FileRef.Optional = false }, []string{"spec.client.envFrom"}},
 		"shell mode":   {func(s *SessionSpec) { s.Client.ShellMode = ShellNone }, []string{"spec.client.shellMode"}},
 		"directory":    {func(s *SessionSpec) { s.Workspace.Directory = "/other" }, []string{"spec.workspace.directory"}},
+		"start args":   {func(s *SessionSpec) { s.Client.StartArgs = []string{"--other"} }, nil},
+		"what follows when a conversation is missing": {func(s *SessionSpec) { s.Conversation.MissingPolicy = MissingStartFresh }, nil},
 		"several": {func(s *SessionSpec) { s.Workspace.Directory, s.Client.Command = "/other", []string{"a"} },
 			[]string{"spec.client.command", "spec.workspace.directory"}},
 
@@ -95,6 +98,44 @@ func TestOnlyWhatAClientWasStartedFromIsALaunchDifference(t *testing.T) {
 			assert.Equal(t, c.want, LaunchDiff(&wanted, &launched))
 		})
 	}
+}
+
+// An id is taken up once: to take it out of the document changes nothing.
+func TestAdoptedConversationIsALaunchDifferenceAndItsRemovalIsNone(t *testing.T) {
+	none, a, b := SessionSpec{}, SessionSpec{Conversation: ConversationSpec{ID: "a"}}, SessionSpec{Conversation: ConversationSpec{ID: "b"}}
+	assert.Equal(t, []string{"spec.conversation.id"}, LaunchDiff(&none, &a))
+	assert.Equal(t, []string{"spec.conversation.id"}, LaunchDiff(&a, &b))
+	assert.Empty(t, LaunchDiff(&a, &none))
+	assert.Empty(t, LaunchDiff(&a, &a))
+}
+
+func TestAnotherRevisionOfAClassIsALaunchDifference(t *testing.T) {
+	declared := ResolveClass(ClassClaude, nil).DeepCopy()
+	assert.Empty(t, ClassDiff("", ClassRevision(declared)), "a new version of muxlet restarts nobody")
+	declared.Status.BuiltIn = false
+	first := ClassRevision(declared)
+	assert.Equal(t, []string{"the client class"}, ClassDiff("", first), "a declared class takes the place of a built-in one")
+	declared.Spec.Attention, declared.Spec.Stop.Signal = nil, "SIGINT"
+	assert.Empty(t, ClassDiff(first, ClassRevision(declared)), "what recognises and stops a client does not start it")
+	declared.Spec.Resume.Command = append(declared.Spec.Resume.Command, "--verbose")
+	assert.Equal(t, []string{"the client class"}, ClassDiff(first, ClassRevision(declared)))
+}
+
+func TestDefaultsOfAClassAreThoseOfTheDocumentation(t *testing.T) {
+	c := ClientClassSpec{Failures: []FailureRule{{}, {Retry: RetryHold}}}
+	SetClassDefaults(&c)
+	want := ClientClassSpec{
+		Conversation: ClassConversation{Identity: "None"}, Reports: "None",
+		Ready:    ClassReady{TimeoutSeconds: ptr.To[int32](30)},
+		Failures: []FailureRule{{Retry: "Again"}, {Retry: "Hold"}},
+		Stop:     ClassStop{Signal: "SIGTERM"},
+	}
+	assert.Equal(t, want, c)
+	SetClassDefaults(&c)
+	assert.Equal(t, want, c)
+	typed := ClientClassSpec{Stop: ClassStop{Keys: []string{"C-c"}}}
+	SetClassDefaults(&typed)
+	assert.Empty(t, typed.Stop.Signal, "keys are typed instead")
 }
 
 func TestDefaultsAndEmptyListsAreNoLaunchDifference(t *testing.T) {

@@ -69,6 +69,7 @@ spec:
   client:
     command: [npm, run]
     args: ["8080", "y", ""]
+    startArgs: ["--once"]
     env:
     - {name: LOG, value: debug}
     - {name: API_KEY, valueFrom: {fileRef: {path: ~/.config/key, optional: yes}}}
@@ -82,6 +83,7 @@ spec:
   startupTimeoutSeconds: 3600
   terminationGracePeriodSeconds: 0
   terminal: {columns: 20, rows: 5, historyLimit: 0}
+  conversation: {id: 0b5c7f5e-1, missingPolicy: Hold}
   deletionPolicy: Orphan
 `
 
@@ -95,8 +97,9 @@ func TestEveryFieldArrivesWhereItBelongs(t *testing.T) {
 	assert.Equal(t, SessionSpec{
 		ClientClassName: ClassExec,
 		Client: ClientSpec{
-			Command: []string{"npm", "run"},
-			Args:    []string{"8080", "y", ""},
+			Command:   []string{"npm", "run"},
+			Args:      []string{"8080", "y", ""},
+			StartArgs: []string{"--once"},
 			Env: []EnvVar{
 				{Name: "LOG", Value: "debug"},
 				{Name: "API_KEY", ValueFrom: &EnvVarSource{FileRef: &FileRef{Path: "~/.config/key", Optional: true}}},
@@ -112,6 +115,7 @@ func TestEveryFieldArrivesWhereItBelongs(t *testing.T) {
 		StartupTimeoutSeconds:         &hour,
 		TerminationGracePeriodSeconds: &zero,
 		Terminal:                      TerminalSpec{Columns: 20, Rows: 5, HistoryLimit: &zero},
+		Conversation:                  ConversationSpec{ID: "0b5c7f5e-1", MissingPolicy: MissingHold},
 		DeletionPolicy:                DeletionOrphan,
 	}, s.Spec)
 }
@@ -298,7 +302,7 @@ func TestDecodeStrictWantsOneDocument(t *testing.T) {
 		"two":    {good("a") + "---\n" + good("b"), []string{"f:11:1: a second document; this file may hold only one"}},
 		"broken": {"a: [\n", []string{`f:1:1: a value is missing here, or a bracket that was opened is not closed (YAML: did not find expected node content)`}},
 		"binary": {"a\x00", []string{"f:1:2: a NUL byte; this is no text file, or it was damaged while it was written"}},
-		"status": {good("a") + "status: {x: 1}\n", []string{"f:10:10: status.x: unknown field; the fields here are observedGeneration, conditions, client, workspace, tmux, source, evidence, decision, nextAttemptTime, consecutiveDeaths"}},
+		"status": {good("a") + "status: {x: 1}\n", []string{"f:10:10: status.x: unknown field; the fields here are observedGeneration, conditions, client, conversation, activity, workspace, tmux, source, evidence, decision, nextAttemptTime, consecutiveDeaths"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s Session

@@ -10,10 +10,12 @@ import (
 )
 
 // LaunchDiff gives the paths of the fields in which two specs differ and which
-// a running client was started from: its class, its argv, its environment and
-// its directory. Policies, the terminal and the way in which a directory comes
-// to exist are not among them: an edit of those restarts nothing. Defaults do
-// not count, nor where command ends and args begin. Neither spec is changed.
+// a running client was started from: its class, its argv, its environment, its
+// directory and the conversation that it adopted. Policies, the terminal, startArgs
+// (which are for fresh starts alone) and the way in which a directory comes to exist
+// are not among them: an edit of those restarts nothing. Defaults do not count, nor
+// where command ends and args begin, nor that a conversation.id is gone: it was taken
+// up once. Neither spec is changed.
 func LaunchDiff(launched, wanted *SessionSpec) []string {
 	a, b := launched.DeepCopy(), wanted.DeepCopy()
 	SetDefaults(a)
@@ -31,12 +33,23 @@ func LaunchDiff(launched, wanted *SessionSpec) []string {
 		{"spec.client.envFrom", equality.Semantic.DeepEqual(a.Client.EnvFrom, b.Client.EnvFrom)},
 		{"spec.client.shellMode", a.Client.ShellMode == b.Client.ShellMode},
 		{"spec.workspace.directory", a.Workspace.Directory == b.Workspace.Directory},
+		{"spec.conversation.id", b.Conversation.ID == "" || a.Conversation.ID == b.Conversation.ID},
 	} {
 		if !f.same {
 			paths = append(paths, f.path)
 		}
 	}
 	return paths
+}
+
+// ClassDiff names the client class if the one that is wanted has another revision
+// than the one from which a running client was started; see ClassRevision. It belongs
+// to a LaunchDiff of two specs with the same clientClassName.
+func ClassDiff(launched, wanted string) []string {
+	if launched == wanted {
+		return nil
+	}
+	return []string{"the client class"}
 }
 
 // argv is what class exec runs.
