@@ -141,11 +141,11 @@ type Order struct {
 	Session     string `json:"session"`
 	Incarnation int64  `json:"incarnation"`
 	Attempt     string `json:"attempt"`
-	// Command is the client's argv. Of a class with commands of its own its words may
-	// have $(NAME), which the launcher expands.
-	Command []string `json:"command"`
-	// Args are appended to Command as they stand.
-	Args []string `json:"args,omitempty"`
+	// Command and, behind it, Args are the client's argv: see spec.Argv. The launcher
+	// expands $(NAME) in the words of Command when Class is not nil; Args stand as they
+	// are.
+	Command []string `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
 	// Class is what the launcher has to do for the client's class; nil for one that runs
 	// the session's own command.
 	Class *ClassOrder `json:"class,omitempty"`

@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/muxlet/muxlet/actuate"
@@ -112,7 +113,8 @@ func (l *launcher) launch() *fault {
 	if fault != nil {
 		return fault
 	}
-	program, fault := find(order, env)
+	argv := slices.Concat(order.Command, order.Args)
+	program, fault := find(order.Directory, argv[0], env)
 	if fault != nil {
 		return fault
 	}
@@ -123,7 +125,7 @@ func (l *launcher) launch() *fault {
 	env.set("PWD", order.Directory)
 	env.set(observe.EnvSession, order.Session)
 	env.set(observe.EnvClient, mark.String())
-	return l.execute(program, order.Command, env.list())
+	return l.execute(program, argv, env.list())
 }
 
 // order reads what to run. Anything but the proof that this very attempt is
@@ -141,7 +143,7 @@ func (l *launcher) order() (actuate.Order, *fault) {
 		why = "another attempt has taken its place"
 	case fence != actuate.FenceOpen:
 		why = "it was given up"
-	case len(order.Command) == 0:
+	case len(order.Command)+len(order.Args) == 0:
 		why = "it names no program"
 	default:
 		return order, nil

@@ -130,6 +130,18 @@ func TestNothingIsExecutedUnlessTheAttemptIsProvenToBePending(t *testing.T) {
 	}
 }
 
+func TestTheArgumentsFollowTheCommandAndOneOfThemMayBeTheProgram(t *testing.T) {
+	p := newPane(t, "/bin/echo", "$(HOME)")
+	p.stored.Order.Args = []string{"$$", "$(HOME)"}
+	require.Equal(t, 0, p.run())
+	assert.Equal(t, "$(HOME) $$ $(HOME)\n", p.stdout.String(), "without a class nothing is expanded")
+
+	p = newPane(t)
+	p.stored.Order.Args = []string{"/bin/echo", "ran"}
+	require.Equal(t, 0, p.run())
+	assert.Equal(t, "ran\n", p.stdout.String())
+}
+
 func TestNamesThatAreNoFileNamesAreRefusedBeforeAnythingIsTouched(t *testing.T) {
 	for _, bad := range []string{"", "..", "a/b", "../../etc/passwd", "-x", "a b"} {
 		dir := t.TempDir()

@@ -14,19 +14,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/spec"
 )
 
 // defaultPath is searched when the client has no PATH, as execvp(3) does.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// find returns the file of the order's program: searched in the client's own
-// PATH, or, when its name has a slash, as seen from the workspace.
-func find(order actuate.Order, e *env) (string, *fault) {
-	name := order.Command[0]
+// find returns the file of the program name: searched in the client's own PATH, or,
+// when it has a slash, as seen from the workspace.
+func find(workspace, name string, e *env) (string, *fault) {
 	if strings.Contains(name, "/") {
-		return findFile(order.Directory, name)
+		return findFile(workspace, name)
 	}
 	path, set := e.lookup("PATH")
 	if !set {
@@ -35,7 +33,7 @@ func find(order actuate.Order, e *env) (string, *fault) {
 	dirs := filepath.SplitList(path)
 	blocked := ""
 	for i, dir := range dirs {
-		dirs[i] = absolute(order.Directory, dir)
+		dirs[i] = absolute(workspace, dir)
 		file := filepath.Join(dirs[i], name)
 		err := executable(file)
 		if err == nil {
