@@ -33,7 +33,7 @@ func (p Paths) SocketDir() string {
 	return filepath.Join("/tmp", "muxlet-"+strconv.Itoa(p.UID), hex.EncodeToString(sum[:8]))
 }
 
-// apiSocket has the longest name of the sockets.
+// apiSocket is the socket whose path decides where all of them are.
 const apiSocket = "muxlet.sock"
 
 // APISocket is where the daemon serves its API.
@@ -41,6 +41,10 @@ func (p Paths) APISocket() string { return filepath.Join(p.SocketDir(), apiSocke
 
 // TmuxSocket is the socket of muxlet's own tmux server.
 func (p Paths) TmuxSocket() string { return filepath.Join(p.SocketDir(), "tmux.sock") }
+
+// ReportsSocket is where the daemon takes what clients' hooks report. Its name is one
+// byte longer than the API socket's, and fits where that does.
+func (p Paths) ReportsSocket() string { return filepath.Join(p.SocketDir(), "reports.sock") }
 
 // StateLock is held by the only daemon that writes to StateDir.
 func (p Paths) StateLock() string { return filepath.Join(p.StateDir, "lock") }

@@ -100,6 +100,9 @@ func TestSocketsMoveToAShortDirectoryWhenTheirPathIsTooLong(t *testing.T) {
 	assert.Regexp(t, `^/tmp/muxlet-1000/[0-9a-f]{16}$`, long.SocketDir())
 	assert.Equal(t, long.SocketDir()+"/muxlet.sock", long.APISocket())
 	assert.Equal(t, long.SocketDir()+"/tmux.sock", long.TmuxSocket())
+	assert.Equal(t, long.SocketDir()+"/reports.sock", long.ReportsSocket())
+	// What macOS takes, which is less than what Linux does.
+	assert.LessOrEqual(t, len(fits.ReportsSocket()), 103)
 	assert.Equal(t, long.RuntimeDir+"/lock", long.RuntimeLock(), "a lock needs no short path")
 	other := Paths{RuntimeDir: long.RuntimeDir + "r", UID: 1000}
 	assert.NotEqual(t, long.SocketDir(), other.SocketDir())

@@ -15,6 +15,9 @@ const (
 	EnvClient = "MUXLET_CLIENT"
 	// EnvSession carries the session's name at the client's start.
 	EnvSession = "MUXLET_SESSION"
+	// EnvReports carries the path of the socket that takes reports of the client's
+	// hooks.
+	EnvReports = "MUXLET_REPORTS"
 )
 
 // The pane options by which muxlet knows its panes. tmux lets an option fall

@@ -16,10 +16,13 @@ var paneVariables = []string{"TERM", "TMUX", "TMUX_PANE", "COLORTERM"}
 
 // scrubbed are variables that speak of the process which started tmux or muxlet,
 // and mislead or silence a client that believes them. A name with * at its end
-// stands for all that begin with it.
+// stands for all that begin with it. Of Claude Code they are what 2.1.332 leaves to
+// the programs that it runs: a person's own, such as CLAUDE_CODE_USE_BEDROCK, stay.
 var scrubbed = []string{
-	"NOTIFY_SOCKET", "WATCHDOG_*", "INVOCATION_ID", "JOURNAL_STREAM", "LISTEN_*",
-	"MUXLET_*", "CLAUDECODE", "CLAUDE_CODE_*",
+	"NOTIFY_SOCKET", "WATCHDOG_*", "INVOCATION_ID", "JOURNAL_STREAM", "LISTEN_*", "MUXLET_*",
+	"AI_AGENT", "CLAUDECODE", "CLAUDE_PID", "CLAUDE_EFFORT",
+	"CLAUDE_CODE_CHILD_*", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_*",
+	"CLAUDE_CODE_SESSION_*", "CLAUDE_CODE_SSE_PORT",
 }
 
 // env is an environment: names in order, each once.
@@ -50,43 +53,81 @@ func (e *env) list() []string {
 
 // environment makes what the client sees: what the profile made of it, or for
 // ShellNone the order's base and the pane's own variables; without what was
-// inherited by mistake; then envFrom, then env.
-func environment(order actuate.Order, environ []string) (*env, *fault) {
-	e := &env{values: map[string]string{}}
-	if order.ShellMode == spec.ShellNone {
-		e.add(order.Base, func(string) bool { return true })
-		e.add(environ, func(name string) bool { return slices.Contains(paneVariables, name) })
-	} else {
-		e.add(environ, func(string) bool { return true })
+// inherited by mistake or is not for its class; then what its class sets, then
+// envFrom, then env. The directories are those of a class.
+func environment(order actuate.Order, environ []string) (*env, directories, *fault) {
+	e := inherited(order, environ)
+	if order.Class == nil {
+		return e, directories{}, e.addOwn(order)
 	}
-	for _, source := range order.EnvFrom {
-		if fault := e.addFile(source.FileRef); fault != nil {
-			return nil, fault
+	// What the class sets may hang on the home and the config directory, and those on
+	// what the session sets: then all of it is done once more.
+	dirs := directoriesOf(order, e)
+	for range 2 {
+		e = inherited(order, environ)
+		if fault := e.addClass(order, dirs); fault != nil {
+			return nil, dirs, fault
+		}
+		if fault := e.addOwn(order); fault != nil {
+			return nil, dirs, fault
+		}
+		before := dirs
+		if dirs = directoriesOf(order, e); dirs == before {
+			break
 		}
 	}
-	for _, v := range order.Env {
-		if fault := e.addVariable(v); fault != nil {
-			return nil, fault
-		}
-	}
-	return e, nil
+	return e, dirs, nil
 }
 
-// add takes the NAME=value pairs whose name is wanted and not scrubbed.
-func (e *env) add(pairs []string, wanted func(name string) bool) {
+// inherited is what the pane and the profile, or the order's base, have that the
+// client is to have.
+func inherited(order actuate.Order, environ []string) *env {
+	e := &env{values: map[string]string{}}
+	unwanted := scrubbed
+	if order.Class != nil {
+		unwanted = slices.Concat(scrubbed, order.Class.UnsetEnv)
+	}
+	every := func(string) bool { return true }
+	if order.ShellMode == spec.ShellNone {
+		e.add(order.Base, unwanted, every)
+		e.add(environ, unwanted, func(name string) bool { return slices.Contains(paneVariables, name) })
+		return e
+	}
+	e.add(environ, unwanted, every)
+	return e
+}
+
+// add takes the NAME=value pairs whose name is wanted and matches no pattern of
+// unwanted.
+func (e *env) add(pairs, unwanted []string, wanted func(name string) bool) {
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
-		if ok && name != "" && wanted(name) && !isScrubbed(name) {
+		if ok && name != "" && wanted(name) && !matchesAny(unwanted, name) {
 			e.set(name, value)
 		}
 	}
 }
 
-func isScrubbed(name string) bool {
-	return slices.ContainsFunc(scrubbed, func(pattern string) bool {
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")
 		return name == pattern || (open && strings.HasPrefix(name, prefix))
 	})
+}
+
+// addOwn adds what the session's own spec sets.
+func (e *env) addOwn(order actuate.Order) *fault {
+	for _, source := range order.EnvFrom {
+		if fault := e.addFile(source.FileRef); fault != nil {
+			return fault
+		}
+	}
+	for _, v := range order.Env {
+		if fault := e.addVariable(v); fault != nil {
+			return fault
+		}
+	}
+	return nil
 }
 
 // addFile adds the variables of an envFrom file.

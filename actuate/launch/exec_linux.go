@@ -33,6 +33,23 @@ func become(path string, argv, env []string, kept int) error {
 	return syscall.Exec(path, argv, env)
 }
 
+// What execve(2) takes: in all a quarter of the stack's limit, at most three quarters
+// of 8 MiB, at least 128 KiB; and MAX_ARG_STRLEN of a single word, its NUL included.
+const (
+	mostArguments  = 6 << 20
+	leastArguments = 128 << 10
+	maxWord        = 128 << 10
+)
+
+// argumentSpace is how many bytes arguments and environment may take in all.
+func argumentSpace() int {
+	var stack unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_STACK, &stack); err != nil {
+		return mostArguments
+	}
+	return int(max(min(stack.Cur/4, mostArguments), leastArguments))
+}
+
 // lastSignal is the kernel's _NSIG on every architecture that muxlet is built
 // for.
 const lastSignal = 64

@@ -21,3 +21,10 @@ func become(path string, argv, env []string, kept int) error {
 	signal.Reset()
 	return syscall.Exec(path, argv, env)
 }
+
+// maxWord is the size of one word: as much as all of them together may have.
+const maxWord = 1 << 20
+
+// argumentSpace is how many bytes arguments and environment may take in all: ARG_MAX
+// of macOS.
+func argumentSpace() int { return maxWord }

@@ -3,10 +3,11 @@
 
 // Package launch runs inside the pane and becomes the client. In this order it
 // takes the session's lease, reads what it is to run, enters the workspace,
-// makes the environment, leaves a receipt, and executes the client in its own
-// process. It executes nothing unless its own attempt is proven to be pending,
-// and nothing twice; it leaves no process of muxlet behind, and no value of a
-// variable in any message or file.
+// makes the environment, verifies that there is the conversation which is to be
+// resumed, leaves a receipt, and executes the client in its own process. It
+// executes nothing unless its own attempt is proven to be pending, and nothing
+// twice; it leaves no process of muxlet behind, and no value of a variable and
+// nothing of a conversation in any message or file.
 package launch
 
 import (
@@ -15,7 +16,6 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/muxlet/muxlet/actuate"
@@ -38,6 +38,10 @@ type Options struct {
 	// Environ is the environment as the pane, or the shell's profile, made it:
 	// NAME=value.
 	Environ []string
+	// Reports is the socket to which the hooks of a client report.
+	Reports string
+	// Evidence looks for a conversation that is to be resumed; nil looks for none.
+	Evidence func(observe.ConversationRef) observe.Evidence
 	// Now is the time of the receipt.
 	Now func() time.Time
 	// Exec replaces the process by the program at path and returns only when
@@ -71,6 +75,8 @@ func Run(o Options) error {
 type launcher struct {
 	Options
 	self observe.Process
+	// dirs are those of a client whose class has any.
+	dirs directories
 	// lease is the descriptor of the locked lease; 0 while there is none.
 	lease int
 	// executing is true from the moment at which the Exec receipt is written.
@@ -109,23 +115,39 @@ func (l *launcher) launch() *fault {
 	if fault := enter(order.Directory); fault != nil {
 		return fault
 	}
-	env, fault := environment(order, l.Environ)
+	env, dirs, fault := environment(order, l.Environ)
 	if fault != nil {
 		return fault
 	}
-	argv := slices.Concat(order.Command, order.Args)
-	program, fault := find(order.Directory, argv[0], env)
+	l.dirs = dirs
+	words := argv(order, dirs, env)
+	program, fault := find(order.Directory, words[0], env)
 	if fault != nil {
 		return fault
 	}
+	if fault := l.verify(order); fault != nil {
+		return fault
+	}
+	l.setIdentity(order, env)
+	variables := env.list()
+	if fault := checkSize(program, words, variables); fault != nil {
+		return fault
+	}
+	return l.execute(program, words, variables)
+}
+
+// setIdentity tells the client, and everybody who looks at it, who it is.
+func (l *launcher) setIdentity(order actuate.Order, e *env) {
 	mark := observe.Mark{
 		Instance: order.Instance, UID: order.UID, Attempt: order.Attempt,
 		Incarnation: order.Incarnation, Process: l.self,
 	}
-	env.set("PWD", order.Directory)
-	env.set(observe.EnvSession, order.Session)
-	env.set(observe.EnvClient, mark.String())
-	return l.execute(program, argv, env.list())
+	e.set("PWD", order.Directory)
+	e.set(observe.EnvSession, order.Session)
+	e.set(observe.EnvClient, mark.String())
+	if order.Class != nil && l.Reports != "" {
+		e.set(observe.EnvReports, l.Reports)
+	}
 }
 
 // order reads what to run. Anything but the proof that this very attempt is

@@ -58,6 +58,7 @@ func launchMain(args []string) error {
 	if err := os.WriteFile(filepath.Join(o.RuntimeDir, "begun"), nil, 0o600); err != nil {
 		return err
 	}
+	o.Reports = filepath.Join(o.RuntimeDir, "reports.sock")
 	o.ReadOrder = func(string) (actuate.Order, actuate.Fence, error) {
 		var s stored
 		data, err := os.ReadFile(filepath.Join(o.StateDir, "order"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/actuate/launch"
+	"github.com/muxlet/muxlet/config"
 	"github.com/muxlet/muxlet/controller/record"
 )
 
@@ -26,6 +27,7 @@ func launchMain(args []string) int {
 	if err := flags.Parse(args); err != nil {
 		return exitUsage
 	}
+	o.Reports = config.Paths{StateDir: o.StateDir, RuntimeDir: o.RuntimeDir, UID: os.Getuid()}.ReportsSocket()
 	o.ReadOrder = orderFrom(record.NewStore(o.StateDir), o.Attempt)
 	if err := launch.Run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "muxlet: "+err.Error())

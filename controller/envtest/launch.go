@@ -54,6 +54,7 @@ func launchMain(args []string) int {
 		return 2
 	}
 	w.attempt = o.Attempt
+	o.Reports = filepath.Join(o.RuntimeDir, "reports.sock")
 	store := record.NewStore(o.StateDir)
 	if r, err := store.Read(o.UID); err == nil {
 		w.session = r.Name
