@@ -28,7 +28,7 @@ func (r Route) Do(ctx context.Context, a Action) Outcome {
 	case ActionSignal:
 		return r.Client.Do(ctx, a)
 	case ActionStartServer, ActionConfigure, ActionRestoreSocket, ActionReap, ActionCreate,
-		ActionRespawn, ActionRespawnKill, ActionKillPane, ActionRelease, ActionKeepServer:
+		ActionRespawn, ActionRespawnKill, ActionKillPane, ActionRelease, ActionKeepServer, ActionKeys:
 		return r.Tmux.Do(ctx, a)
 	}
 	return Outcome{

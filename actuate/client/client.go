@@ -39,8 +39,8 @@ var _ actuate.Actuator = Actuator{}
 // process that has ended needs none. Every process is tried, whatever became of
 // the ones before it.
 func (Actuator) Do(_ context.Context, a actuate.Action) actuate.Outcome {
-	sig, err := number(a.Signal)
-	if a.Kind != actuate.ActionSignal || err != nil {
+	sig, known := numbers[a.Signal]
+	if a.Kind != actuate.ActionSignal || !known {
 		return failed(spec.ReasonUnknown, fmt.Sprintf("Clients get no action of kind %q with signal %q.", a.Kind, a.Signal))
 	}
 	var missed []string
@@ -63,14 +63,13 @@ func signal(p observe.Process, sig syscall.Signal) error {
 	return err
 }
 
-func number(s actuate.Signal) (syscall.Signal, error) {
-	switch s {
-	case actuate.SignalTerm:
-		return syscall.SIGTERM, nil
-	case actuate.SignalKill:
-		return syscall.SIGKILL, nil
-	}
-	return 0, fmt.Errorf("signal %q is not one that muxlet sends", s)
+// numbers are the signals that muxlet sends.
+var numbers = map[actuate.Signal]syscall.Signal{
+	actuate.SignalTerm:      syscall.SIGTERM,
+	actuate.SignalKill:      syscall.SIGKILL,
+	actuate.SignalInterrupt: syscall.SIGINT,
+	actuate.SignalHangup:    syscall.SIGHUP,
+	actuate.SignalQuit:      syscall.SIGQUIT,
 }
 
 func failed(reason, message string) actuate.Outcome {

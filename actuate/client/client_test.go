@@ -67,6 +67,16 @@ func TestAProcessThatCannotBeIdentifiedFailsAndTheOthersAreSignalled(t *testing.
 	assert.Equal(t, observe.Running, process.State(unknown))
 }
 
+func TestEachPoliteSignalIsSent(t *testing.T) {
+	for sig, want := range map[actuate.Signal]syscall.Signal{
+		actuate.SignalInterrupt: syscall.SIGINT, actuate.SignalHangup: syscall.SIGHUP, actuate.SignalQuit: syscall.SIGQUIT,
+	} {
+		p, ended := start(t)
+		assert.Equal(t, actuate.ResultDone, do(t, sig, p).Result)
+		assert.Equal(t, want, <-ended)
+	}
+}
+
 func TestOnlyTheKnownSignalsAreSent(t *testing.T) {
 	p, _ := start(t)
 	for _, sig := range []actuate.Signal{"", "SIGSTOP", "9"} {

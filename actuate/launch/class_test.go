@@ -121,7 +121,7 @@ func TestAnAgentDrawsInUTF8AndTrueColourWhateverTheProfileLacks(t *testing.T) {
 			order.Class, order.Env = nil, nil
 			e, _, fault = environment(order, c.profile)
 			require.Nil(t, fault)
-			assert.Equal(t, len(c.profile), len(e.list()), "a session's own command gets what the profile says")
+			assert.Len(t, e.list(), len(c.profile), "a session's own command gets what the profile says")
 		})
 	}
 }

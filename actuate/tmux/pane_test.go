@@ -26,6 +26,7 @@ func onPane(h *host, server observe.Server, p observe.Pane) []actuate.Action {
 		{Kind: actuate.ActionRespawn, Server: server, Pane: p, Launch: h.launch(p.Labels.Name)},
 		{Kind: actuate.ActionRespawnKill, Server: server, Pane: p, Launch: h.launch(p.Labels.Name)},
 		{Kind: actuate.ActionKillPane, Server: server, Pane: p},
+		{Kind: actuate.ActionKeys, Server: server, Pane: p, Keys: []string{"C-c"}},
 	}
 }
 

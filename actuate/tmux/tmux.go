@@ -87,6 +87,8 @@ func (t *Actuator) Do(ctx context.Context, a actuate.Action) actuate.Outcome {
 		return t.release(ctx, a)
 	case actuate.ActionKeepServer:
 		return t.keepServer(ctx, a)
+	case actuate.ActionKeys:
+		return t.keys(ctx, a)
 	case actuate.ActionNone, actuate.ActionSignal:
 	}
 	return failed(spec.ReasonUnknown, fmt.Sprintf("tmux does not perform actions of kind %q.", a.Kind))
