@@ -18,7 +18,8 @@ type Paths struct {
 	UID int
 }
 
-// maxSocketPath is what fits into a socket address on every system, in bytes.
+// maxSocketPath fits into a socket address on every system, in bytes, with one to
+// spare for the name of the other sockets.
 const maxSocketPath = 100
 
 // SocketDir is the directory of the sockets: RuntimeDir, or one of its own below
@@ -33,7 +34,8 @@ func (p Paths) SocketDir() string {
 	return filepath.Join("/tmp", "muxlet-"+strconv.Itoa(p.UID), hex.EncodeToString(sum[:8]))
 }
 
-// apiSocket is the socket whose path decides where all of them are.
+// apiSocket is at most one byte shorter than the other sockets' names. Where sockets
+// are is decided by it alone, as ever: a live tmux server is found there.
 const apiSocket = "muxlet.sock"
 
 // APISocket is where the daemon serves its API.
@@ -42,9 +44,11 @@ func (p Paths) APISocket() string { return filepath.Join(p.SocketDir(), apiSocke
 // TmuxSocket is the socket of muxlet's own tmux server.
 func (p Paths) TmuxSocket() string { return filepath.Join(p.SocketDir(), "tmux.sock") }
 
-// ReportsSocket is where the daemon takes what clients' hooks report. Its name is one
-// byte longer than the API socket's, and fits where that does.
+// ReportsSocket takes the reports of the clients' hooks.
 func (p Paths) ReportsSocket() string { return filepath.Join(p.SocketDir(), "reports.sock") }
+
+// Spool is where reports wait for the daemon.
+func (p Paths) Spool() string { return filepath.Join(p.StateDir, "reports") }
 
 // StateLock is held by the only daemon that writes to StateDir.
 func (p Paths) StateLock() string { return filepath.Join(p.StateDir, "lock") }

@@ -164,7 +164,7 @@ type Report struct {
 	At time.Time `json:"at"`
 	// Mark is the client's mark as the hook inherited it. It proves nothing by itself.
 	Mark Mark `json:"mark"`
-	// Chain are the processes from the hook's parent up, each the parent of the one
+	// Chain are the hook's own process and those above it, each the parent of the one
 	// before it, with their executables; the client must be among them.
 	Chain []Ancestor `json:"chain,omitempty"`
 }

@@ -15,8 +15,7 @@ const (
 	EnvClient = "MUXLET_CLIENT"
 	// EnvSession carries the session's name at the client's start.
 	EnvSession = "MUXLET_SESSION"
-	// EnvReports carries the path of the socket that takes reports of the client's
-	// hooks.
+	// EnvReports carries the path of the socket that takes the reports of its hooks.
 	EnvReports = "MUXLET_REPORTS"
 )
 

@@ -22,6 +22,11 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "launch" {
 		os.Exit(launchMain(os.Args[2:]))
 	}
+	// A client waits for its hooks.
+	if len(os.Args) > 1 && os.Args[1] == "hook" && !asksForHelp(os.Args[2:]) {
+		hookMain(os.Args[2:])
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, newGlobals(), os.Args[1:])
 	stop()

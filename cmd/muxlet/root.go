@@ -114,7 +114,7 @@ func newRootCommand(g *globals) *cobra.Command {
 	root.AddCommand(
 		newDaemonCommand(g), newValidateCommand(g), newGetCommand(g), newDescribeCommand(g),
 		newApplyCommand(g), newEditCommand(g), newSuspendCommand(g), newResumeCommand(g), newRestartCommand(g), newTerminateCommand(g), newDeleteCommand(g),
-		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newVersionCommand(g),
+		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newVersionCommand(g), newHookCommand(),
 	)
 	g.addCompletion(root)
 	return root

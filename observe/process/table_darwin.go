@@ -22,6 +22,17 @@ const zombie = 5
 // program that outlives its file.
 func Executable(observe.Process) string { return "" }
 
+// programOf is the path of a process's program, as it was executed; empty when it
+// could not be read.
+func programOf(pid int) string {
+	raw, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil || len(raw) < 4 {
+		return ""
+	}
+	path, _, _ := bytes.Cut(raw[4:], []byte{0})
+	return string(path)
+}
+
 func readEntry(pid int) (entry, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {

@@ -34,6 +34,16 @@ func Executable(p observe.Process) string {
 	return procPath(p.PID, "exe")
 }
 
+// programOf is the path of a process's program, as it was executed; empty when it
+// could not be read.
+func programOf(pid int) string {
+	path, err := os.Readlink(procPath(pid, "exe"))
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
 func procPath(pid int, name string) string {
 	return "/proc/" + strconv.Itoa(pid) + "/" + name
 }

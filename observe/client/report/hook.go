@@ -1,0 +1,125 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/observe/process"
+)
+
+// Patience is how long a hook waits; a client waits for its hooks.
+type Patience struct {
+	// Payload is how long it waits for its input.
+	Payload time.Duration
+	// Answer is how long it waits for the daemon.
+	Answer time.Duration
+	// Whole is when it gives up, from its beginning.
+	Whole time.Duration
+}
+
+// DefaultPatience keeps `muxlet hook` below 200 ms with the start of its program
+// and of its shell.
+var DefaultPatience = Patience{Payload: 60 * time.Millisecond, Answer: 60 * time.Millisecond, Whole: 170 * time.Millisecond}
+
+// Hook is one run of a hook of a client.
+type Hook struct {
+	// Class is the word after `muxlet hook`: a client class's name.
+	Class string
+	// Stdin has the client's payload.
+	Stdin io.Reader
+	// Getenv reads the hook's environment, as os.Getenv does.
+	Getenv func(name string) string
+	// PID of the hook's process.
+	PID int
+	// Now is when it began.
+	Now time.Time
+	Patience
+}
+
+// errOutside says that a hook does not run below a client of muxlet.
+var errOutside = errors.New("no client of muxlet runs this hook")
+
+// errLate says that a hook has waited as long as it may.
+var errLate = errors.New("it took too long")
+
+// errBroken stands for a panic: what Go prints of one would be shown to a person.
+var errBroken = errors.New("the hook broke")
+
+// Run reads the payload and reports it. Nobody but a test hears of its error, which
+// quotes nothing of the payload. What it began may go on after it has returned late.
+func (h Hook) Run() error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if recover() != nil {
+				done <- errBroken
+			}
+		}()
+		done <- h.run()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(h.Whole):
+		return errLate
+	}
+}
+
+func (h Hook) run() error {
+	// The payload is read in any case: a client must not find its pipe closed.
+	r, err := h.payload()
+	if err != nil {
+		return err
+	}
+	mark, err := observe.ParseMark(h.Getenv(observe.EnvClient))
+	socket := h.Getenv(observe.EnvReports)
+	if err != nil || socket == "" {
+		return errOutside
+	}
+	r.ID, r.Class, r.At, r.Mark = uuid.NewString(), h.Class, h.Now.UTC().Round(0), mark
+	// Read before anything is waited for: the client may end meanwhile.
+	if r.Chain, err = process.Ancestors(h.PID); err != nil {
+		return fmt.Errorf("look for the client: %w", err)
+	}
+	if err := check(r); err != nil {
+		return err
+	}
+	if Send(socket, r, time.Now().Add(h.Answer)) == nil {
+		return nil
+	}
+	return Spool(SpoolLink(socket), r, h.Now.Add(h.Whole-syncMargin))
+}
+
+// syncMargin is what a rename takes after the sync of a file was given up.
+const syncMargin = 20 * time.Millisecond
+
+// payload is what Parse makes of the input, if that comes in time. What is behind
+// the object is read too, so that the client can write all of it.
+func (h Hook) payload() (observe.Report, error) {
+	type parsed struct {
+		report observe.Report
+		err    error
+	}
+	done := make(chan parsed, 1)
+	go func() {
+		r, err := Parse(h.Stdin)
+		if err != nil {
+			_, _ = io.Copy(io.Discard, h.Stdin)
+		}
+		done <- parsed{r, err}
+	}()
+	select {
+	case p := <-done:
+		return p.report, p.err
+	case <-time.After(h.Payload):
+		return observe.Report{}, errLate
+	}
+}
