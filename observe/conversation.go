@@ -97,8 +97,10 @@ type Sight struct {
 	// Failure of the last turn; nil when it went well or none was.
 	Failure *Failure
 	// Screen is the last lines with content, at most 10; only kept while a question
-	// waits.
+	// waits or the client is not ready.
 	Screen []string
+	// Blank is true when the screen was read and shows nothing at all.
+	Blank bool
 	// Conversation is the id that the client's own files name now; empty when they do
 	// not.
 	Conversation string

@@ -171,6 +171,9 @@ type Seen struct {
 	// those of Record.Stop.Descendants that still run.
 	Stop              observe.Liveness
 	Tree, TreeRunning []observe.Process
+	// NotFound is true when the pane in which Client has died shows the words of its
+	// class for a conversation that does not exist.
+	NotFound bool
 	// OwnSession is the tmux session that was made for this one and still is there;
 	// only looked for when it has no pane of ours.
 	OwnSession string
@@ -195,6 +198,11 @@ type Heard struct {
 	Reason string
 	// Incarnation that told it.
 	Incarnation int64
+	// Class is the name of the client class as the report has it; empty when it does not
+	// say so.
+	Class string
+	// At is when the client told it; zero for now.
+	At time.Time
 	// Begun says that it has had a turn.
 	Begun bool
 }
@@ -211,8 +219,12 @@ type Hold struct {
 
 // Workspace is the state of the workspace directory.
 type Workspace struct {
-	// Path with ~ and $VAR expanded.
+	// Path in use, with ~ and $VAR expanded: of the directories that DirectoryOf names,
+	// the first, or the second when the first is proven to be missing and the second can
+	// be used.
 	Path string
+	// Wanted is spec.workspace.directory, with ~ and $VAR expanded.
+	Wanted string
 	// Obstacle is the reason why it cannot be used; empty when it can, or when the
 	// start will make it.
 	Obstacle string
@@ -319,7 +331,11 @@ type Plan struct {
 	// Looked is true when the session's own state was judged: FirstLook is over.
 	Looked bool
 	// Pending names what an edit waits for; empty when the client is up to date.
-	Pending string
+	// PendingReason is one of spec's: UpdatePending or ConversationElsewhere.
+	Pending, PendingReason string
+	// InFlight is true while a start has not come to its end: the attempt is pending, or
+	// its client is not ready, asks nothing, and its time to get ready is not over.
+	InFlight bool
 	// Same is true when the next pass may rest on the same observation.
 	Same bool
 }

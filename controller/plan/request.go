@@ -15,7 +15,9 @@ type Request string
 
 // The requests.
 const (
-	RequestResume    Request = "Resume"
+	RequestResume Request = "Resume"
+	// RequestFresh is RequestResume with a new conversation.
+	RequestFresh     Request = "ResumeFresh"
 	RequestRestart   Request = "Restart"
 	RequestTerminate Request = "Terminate"
 )
@@ -38,7 +40,7 @@ func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal
 	suspended := rec.Spec != nil && rec.Spec.Suspend
 	running := rec.Client != nil || rec.Attempt != nil
 	switch req {
-	case RequestResume:
+	case RequestResume, RequestFresh:
 		if suspended {
 			return in, Refusal{RefusedSuspended, "spec.suspend is true"}
 		}
@@ -46,7 +48,7 @@ func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal
 			return in, Refusal{RefusedRunning, "it runs or is starting already"}
 		}
 		takeBackTerminate(&rec)
-		rec.Demand = &record.Demand{Reason: spec.ReasonResumed, At: now}
+		rec.Demand = &record.Demand{Reason: spec.ReasonResumed, At: now, Fresh: req == RequestFresh}
 	case RequestRestart:
 		if suspended {
 			return in, Refusal{RefusedSuspended, "spec.suspend is true"}

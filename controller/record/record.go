@@ -47,8 +47,12 @@ type Record struct {
 	// What began to be removed is not started again by a restart.
 	RemovedAt time.Time `json:"removedAt,omitzero"`
 
-	// Class is the last good class of that spec; nil before there was one.
-	Class *spec.ClientClassSpec `json:"class,omitempty"`
+	// Class is the last good class of that spec, ClassName its name and ClassRevision its
+	// revision (see spec.ClassRevision). It is nil before there was one, and for class
+	// exec as it is built in: that one is always there.
+	Class         *spec.ClientClassSpec `json:"class,omitempty"`
+	ClassName     string                `json:"className,omitempty"`
+	ClassRevision string                `json:"classRevision,omitempty"`
 	// Conversation of the session; nil while it has none.
 	Conversation *Conversation `json:"conversation,omitempty"`
 	// History are the conversations before it, the latest first, at most MaxHistory.
@@ -135,6 +139,11 @@ type Client struct {
 	// ClassRevision and Resumes of its attempt.
 	ClassRevision string `json:"classRevision,omitempty"`
 	Resumes       string `json:"resumes,omitempty"`
+	// Directory in which it was started, Home and ConfigDirectory of its environment;
+	// empty when they are not known.
+	Directory       string `json:"directory,omitempty"`
+	Home            string `json:"home,omitempty"`
+	ConfigDirectory string `json:"configDirectory,omitempty"`
 	// ReadyAt is when it was first seen to be ready; zero before.
 	ReadyAt time.Time `json:"readyAt,omitzero"`
 }
@@ -208,8 +217,11 @@ func (r StopReason) EndsTree() bool {
 type Stop struct {
 	Reason  StopReason      `json:"reason"`
 	Process observe.Process `json:"process"`
-	// TermAt is when SIGTERM was asked for; zero before the descendants were
-	// noted.
+	// PoliteAt is when the way of the client's class was asked for, where that is not
+	// SIGTERM; zero when there was none.
+	PoliteAt time.Time `json:"politeAt,omitzero"`
+	// TermAt is when SIGTERM was asked for. The descendants are noted before the first
+	// of both.
 	TermAt time.Time `json:"termAt,omitzero"`
 	// KillAt is when SIGKILL was last asked for.
 	KillAt time.Time `json:"killAt,omitzero"`
