@@ -17,8 +17,9 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
-// Version of the record's format. History: 1, the first.
-const Version = 1
+// Version of the record's format. History: 1, the first; 2, with conversations, which a
+// muxlet that knows version 1 only would drop when it writes the record again.
+const Version = 2
 
 // Record is the durable memory of one session.
 //

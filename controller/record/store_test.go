@@ -110,7 +110,9 @@ var damages = map[string]func(good []byte) []byte{
 		out[bytes.Index(out, []byte("shop"))] ^= 1
 		return out
 	},
-	"a bit in the version": func(good []byte) []byte { return bytes.Replace(good, []byte(`"version":1`), []byte(`"version":9`), 1) },
+	"a bit in the version": func(good []byte) []byte {
+		return bytes.Replace(good, fmt.Appendf(nil, `"version":%d`, Version), []byte(`"version":9`), 1)
+	},
 	"a bit in the checksum": func(good []byte) []byte {
 		out := bytes.Clone(good)
 		out[bytes.Index(out, []byte("sha256:"))+10] ^= 1
