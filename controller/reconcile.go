@@ -200,7 +200,7 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 			"Pane %s runs what a person has started there and is theirs now; the client does not come back in it", a.Pane.PaneID)})
 	}
 	switch {
-	case out.Result != actuate.ResultDone || a.Kind == actuate.ActionReap || a.Kind == actuate.ActionSignal:
+	case out.Result != actuate.ResultDone || a.Kind == actuate.ActionReap || a.Kind == actuate.ActionSignal || a.Kind == actuate.ActionKeys:
 	case starts(a.Kind):
 		// The launcher's receipt gives a hint; until then there is little to see.
 		p.RequeueAfter = receiptPatience
