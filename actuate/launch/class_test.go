@@ -4,6 +4,8 @@
 package launch
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -165,6 +167,30 @@ func TestWhatIsTooLargeForTheSystemIsRefusedWithItsName(t *testing.T) {
 			r := p.refused(spec.ReasonExecFailed)
 			assert.Contains(t, r.Message, c.want)
 			assert.NotContains(t, r.Message, hidden)
+		})
+	}
+}
+
+// A profile is run anew at each start, and whoever wrote it means it.
+func TestWhatAProfileSetsIsTheClientsButForWhatAParentAgentLeftInIt(t *testing.T) {
+	for shell, file := range map[string]string{"bash": ".bash_profile", "zsh": ".zprofile"} {
+		t.Run(shell, func(t *testing.T) {
+			path, err := exec.LookPath(shell)
+			if err != nil {
+				t.Skipf("%s is not installed; CI installs it", shell)
+			}
+			p := newPane(t)
+			p.file(file, "export AGENT_HOME=$HOME/mine CLAUDE_CODE_USE_BEDROCK=1 CLAUDE_CODE_CHILD_SESSION=1 CLAUDECODE=1 CODEX_SANDBOX=seatbelt LC_ALL=C\n")
+			p.environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.state, "CLAUDE_CODE_ENTRYPOINT=cli", "TERM=tmux-256color"}
+			p.before = []string{path, "-lc", `exec "$@"`, "muxlet"}
+			p.agent().UnsetEnv = []string{"CODEX_SANDBOX*"}
+			vars := p.clientEnv()
+			assert.Equal(t, p.state+"/mine", vars["AGENT_HOME"])
+			assert.Equal(t, p.state+"/mine", p.receipt().ConfigDirectory)
+			assert.Equal(t, []string{"1", "C.UTF-8", "tmux-256color"}, []string{vars["CLAUDE_CODE_USE_BEDROCK"], vars["LC_ALL"], vars["TERM"]})
+			for _, gone := range []string{"CLAUDE_CODE_CHILD_SESSION", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CODEX_SANDBOX"} {
+				assert.NotContains(t, vars, gone)
+			}
 		})
 	}
 }
