@@ -294,7 +294,8 @@ type Receipt struct {
 	// File that could not be used, for the EnvFile and the Conversation reasons.
 	File string `json:"file,omitempty"`
 	// Home and ConfigDirectory are those of the client's environment, as its class
-	// names them; absolute, or empty for a class without conversations.
+	// names them; absolute, or empty where they are not known, and for a class that runs
+	// the session's own command.
 	Home            string `json:"home,omitempty"`
 	ConfigDirectory string `json:"configDirectory,omitempty"`
 	// At is when it was written.
