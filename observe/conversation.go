@@ -114,6 +114,8 @@ type Files struct {
 	Conversation string
 	// Activity, Unknown when they do not tell.
 	Activity spec.Activity
+	// ActivityAt is when it became so; zero when they do not tell.
+	ActivityAt time.Time
 	// Waiting is what the client says that it waits for, in its own words.
 	Waiting string
 	// Failure of the last turn; nil when it went well or the files do not tell.
