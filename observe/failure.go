@@ -47,6 +47,8 @@ var failureWords = map[string]failureClass{
 
 	"unauthorized":                      authenticationFailed,
 	"usage_limit_exceeded":              usageLimited,
+	"organization_usage_limit_exceeded": usageLimited,
+	"organization_spend_limit_exceeded": usageLimited,
 	"internal_server_error":             modelUnavailable,
 	"server_overloaded":                 modelUnavailable,
 	"http_connection_failed":            modelUnavailable,
@@ -70,13 +72,22 @@ func FailureOf(word string) (reason string, retry spec.RetryClass) {
 // catches when it may be used again.
 var usageLimit = regexp.MustCompile(`(?i)(?:hit your usage limit|usage limit (?:has been )?reached|quota exceeded|insufficient_quota)(?:.*?try again (?:at|in) (?P<until>[^.]+))?`)
 
+// disconnected is what Codex writes of a connection that broke, which it counts among
+// the others.
+var disconnected = regexp.MustCompile(`^(?:stream (?:disconnected|closed)|error sending request|connection (?:failed|closed))`)
+
 // FailureOfError returns the failure that kind and message tell together; at is when
 // it happened. Nothing of the message is kept.
 func FailureOfError(kind ErrorKind, message string, at time.Time) Failure {
 	f := Failure{At: at}
 	f.Reason, f.Retry = FailureOf(kind.Word)
-	if class, told := failureOfStatus(kind.Status); told {
+	class, told := failureOfStatus(kind.Status)
+	if told && f.Retry != spec.RetryHold {
+		// Words such as http_connection_failed say less than the status.
 		f.Reason, f.Retry = class.reason, class.retry
+	}
+	if f.Reason == spec.ReasonTurnFailed && disconnected.MatchString(message) {
+		f.Reason, f.Retry = modelUnavailable.reason, modelUnavailable.retry
 	}
 	if m := usageLimit.FindStringSubmatch(message); m != nil {
 		f.Reason, f.Retry, f.Until = usageLimited.reason, usageLimited.retry, ParseUntil(m[1], at)
