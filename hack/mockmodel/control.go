@@ -49,6 +49,9 @@ type Control struct {
 	Delay Duration `json:"delay,omitempty"`
 	// Command that the tool is to run, in a shell's words.
 	Command string `json:"command,omitempty"`
+	// Escalate asks to run the command outside of Codex's sandbox, which a person is
+	// asked about; Claude's mode of permission alone decides that.
+	Escalate bool `json:"escalate,omitempty"`
 	// Message of an error, in place of the usual one.
 	Message string `json:"message,omitempty"`
 	// RetryAfter is the header of that name, in seconds; 0 for none.

@@ -115,6 +115,9 @@ func callOf(q question, a reply) map[string]any {
 	case slices.Contains(q.tools, "shell"):
 		name, arguments = "shell", map[string]any{"command": []string{"sh", "-c", a.command}}
 	}
+	if a.escalate {
+		arguments["sandbox_permissions"], arguments["justification"] = "require_escalated", "May the mock run this?"
+	}
 	data, err := json.Marshal(arguments)
 	if err != nil {
 		data = []byte("{}")

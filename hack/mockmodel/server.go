@@ -38,6 +38,7 @@ type question struct {
 type reply struct {
 	number        int
 	text, command string
+	escalate      bool
 	// partial ends the stream after its first event.
 	partial bool
 }
@@ -206,7 +207,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, q ques
 	}
 	a := reply{number: number, text: fmt.Sprintf("turns=%d first=%s", len(q.prompts), q.first())}
 	if control.Mode == ModeTool && !q.answersTool {
-		a.command = control.Command
+		a.command, a.escalate = control.Command, control.Escalate
 	}
 	d.answer(w, q, a)
 }

@@ -152,6 +152,8 @@ func TestAToolIsCalledAndItsResultAnswered(t *testing.T) {
 		assert.Contains(t, text, `"name":"`+offered+`"`)
 		assert.Contains(t, text, want)
 	}
+	m.control(`{"mode":"tool","command":"id","escalate":true}`)
+	assert.Contains(t, m.ask(http.MethodPost, "/v1/responses", codexPrompt).text, `\"sandbox_permissions\":\"require_escalated\"`)
 }
 
 func TestFailuresAreAnsweredAsTheAPIsDo(t *testing.T) {
