@@ -1,0 +1,187 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// frame is the conversation and the composer below it.
+func (c *claude) frame(s *screen) []string {
+	if c.id == "" {
+		return nil
+	}
+	lines := []string{" ▐▛███▛█   Claude Code v2.1.332", "▝▜██████▀  Opus 5.5 · API Usage Billing", " ▝▝   ▝▝   " + c.directory}
+	for _, line := range s.body {
+		lines = append(lines, strings.Split(line, "\n")...)
+	}
+	if s.state != "" {
+		lines = append(lines, "", s.state)
+	}
+	input := s.input
+	if input == "" {
+		input = s.placeholder
+	}
+	mode := "⏵⏵ auto mode on (shift+tab to cycle)"
+	if c.arguments.permissionMode == "default" {
+		mode = "⏸ manual mode on"
+	}
+	if s.state != "" {
+		mode += " · esc to interrupt"
+	}
+	lines = append(lines, "", rule("─"))
+	lines = append(lines, strings.Split("❯ "+input, "\n")...)
+	return append(lines, rule("─"), "  "+mode+" · ← for agents")
+}
+
+// dialogs that come before the composer, in their order. At none of them does the
+// registry have the client.
+func (c *claude) dialogs() {
+	answers := loadAnswers(c.config)
+	if !answers.onboarded() {
+		end(c.screen, c.log, 1, "Welcome to Claude Code v2.1.332", "", " Unable to connect to Anthropic services", "",
+			" Failed to connect to api.anthropic.com: ENOTFOUND")
+	}
+	if !answers.trusts(c.directory) {
+		if c.screen.ask(trustDialog(c.directory)) == 0 {
+			end(c.screen, c.log, 1, "Claude Code didn't start because this folder isn't trusted.", "Run claude again and choose Yes, or run it in another folder.")
+		}
+		answers.object("projects", c.directory)["hasTrustDialogAccepted"] = true
+		answers.save()
+	}
+	c.loggedIn = os.Getenv("ANTHROPIC_AUTH_TOKEN") != ""
+	key := os.Getenv("ANTHROPIC_API_KEY")
+	if key == "" {
+		return
+	}
+	if answers.keyAnswer(key) == "" {
+		word := [2]string{"approved", "rejected"}[c.screen.ask(keyDialog(key))]
+		answers.answerKey(key, word)
+	}
+	c.loggedIn = c.loggedIn || answers.keyAnswer(key) == "approved"
+}
+
+// options of a dialog, one per line, with the selected one marked.
+func options(indent string, selected int, texts ...string) []string {
+	var lines []string
+	for i, text := range texts {
+		mark := "  "
+		if i == selected {
+			mark = "❯ "
+		}
+		lines = append(lines, indent+mark+text)
+	}
+	return lines
+}
+
+// trustDialog has no numbers, and its default ends the session.
+func trustDialog(directory string) dialog {
+	return dialog{options: 2, escape: 0, lines: func(selected int) []string {
+		lines := []string{
+			rule("─"), " Accessing workspace:", "", " " + directory, "",
+			" Quick safety check: Is this a project you created or one you trust? (Like your own code, a well-known open source project, or work from your team). If not, take a moment to review what's in this",
+			" folder first.", "", " Claude Code'll be able to read, edit, and execute files here.", "", " Security guide", "",
+		}
+		lines = append(lines, options(" ", selected, "No, exit", "Yes, I trust this folder")...)
+		return append(lines, "", " Enter to confirm · Esc to cancel")
+	}}
+}
+
+func keyDialog(key string) dialog {
+	return dialog{options: 2, selected: 1, escape: 1, lines: func(selected int) []string {
+		lines := []string{
+			rule("─"), "  Detected a custom API key in your environment", "",
+			"  ANTHROPIC_API_KEY: sk-ant-..." + key[max(0, len(key)-20):], "", "  Do you want to use this API key?", "",
+		}
+		lines = append(lines, options("  ", selected, "Yes", "No (recommended)")...)
+		return append(lines, "", "  Enter to confirm · Esc to cancel")
+	}}
+}
+
+// pickerDialog is where --resume leads with anything that is no UUID: alive, and no
+// session.
+func pickerDialog(word string) dialog {
+	return dialog{options: 1, lines: func(int) []string {
+		return []string{
+			rule("─"), "  Resume session", "  ╭" + strings.Repeat("─", 100) + "╮", "  │ ⌕ " + word,
+			"  ╰" + strings.Repeat("─", 100) + "╯", "", "  No sessions match \"" + word + "\".", "", "  Type to search · Esc to clear",
+		}
+	}}
+}
+
+func permissionDialog(command string) dialog {
+	return dialog{options: 3, numbered: true, escape: 2, lines: func(selected int) []string {
+		lines := []string{rule("─"), " Bash command", "", " Run a command", rule("╌"), " │ " + command, rule("╌"), "", " Do you want to proceed?"}
+		lines = append(lines, options(" ", selected, "1. Yes",
+			"2. Yes, and switch to auto mode · auto mode handles these prompts for you", "3. No")...)
+		return append(lines, "", " Esc to cancel · Tab to amend")
+	}}
+}
+
+// claudeFailure is how a turn ends that has failed for good.
+type claudeFailure struct {
+	word, text string
+	// retrying is what is shown before, while the client tries again; empty when it does
+	// not.
+	retrying string
+}
+
+func (c *claude) failureOf(given control) claudeFailure {
+	message := given.Message
+	if message == "" {
+		message = "The mock answers " + given.Mode
+	}
+	retrying := given.Mode + " " + message
+	switch {
+	case !c.loggedIn:
+		return claudeFailure{"authentication_failed", "Not logged in · Please run /login", ""}
+	case given.Mode == "401":
+		return claudeFailure{"authentication_failed", "Please run /login · API Error: 401 " + message, retrying}
+	case given.Mode == "403":
+		return claudeFailure{"authentication_failed", "Please run /login · API Error: 403 " + message, ""}
+	case given.Mode == "429" && given.UsageLimit:
+		return claudeFailure{"rate_limit", "API Error: Request rejected (429) · " + message, ""}
+	case given.Mode == "429":
+		return claudeFailure{"rate_limit", "API Error: Request rejected (429) · " + message, retrying}
+	case given.Mode == "529":
+		return claudeFailure{"server_error", "API Error: Repeated 529 Overloaded errors. The API is at capacity — this is usually temporary.", ""}
+	case given.Mode == "drop":
+		return claudeFailure{"server_error", "API Error: Connection dropped (ECONNRESET). Check the gateway or proxy in front of the API.", "Connection dropped (ECONNRESET)"}
+	}
+	return claudeFailure{"server_error", "API Error: " + retrying + ". This is a server-side issue, usually temporary — try again in a moment.", retrying}
+}
+
+// failed shows the attempts, during which nothing but the screen and the registry
+// tells, and then the end.
+func (c *claude) failed(ctx context.Context, given control) {
+	f := c.failureOf(given)
+	attempts := max(given.Retries, 3)
+	for i := 1; f.retrying != "" && i <= attempts; i++ {
+		c.screen.update(func() {
+			c.screen.state = fmt.Sprintf("✻ %s · retrying in 1s · attempt %d/%d", f.retrying, i, attempts)
+		})
+		if !pause(ctx, span(given.RetryPause, 100*time.Millisecond)) {
+			return
+		}
+	}
+	mark := "● "
+	if !c.loggedIn {
+		mark = "  ⎿  "
+	}
+	c.screen.say("", mark+f.text)
+	c.screen.update(func() {
+		c.screen.placeholder = "Resend your message to try again"
+		if f.word == "authentication_failed" {
+			c.screen.placeholder = "Once fixed, resend your message"
+		}
+	})
+	c.fire("StopFailure", map[string]any{"error": f.word, "last_assistant_message": f.text})
+	c.transcript.answered(f.text, c.persists, 120*time.Millisecond)
+	c.promptID = ""
+	c.status("idle", "")
+}

@@ -1,0 +1,126 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// controlFile is in the client's configuration folder or, for all clients, in the
+// folder of the installation; the former counts.
+const controlFile = "fakeagent.json"
+
+// control says how a client behaves. The fields that a turn looks at are those of
+// hack/mockmodel's control, so that a test says the same to both.
+type control struct {
+	// Mode is ok, tool, hang, drop, 401, 403, 429, 500 or 529; empty means ok.
+	Mode string `json:"mode,omitempty"`
+	// Delay before an answer, in Go's words.
+	Delay string `json:"delay,omitempty"`
+	// Command that a tool runs.
+	Command string `json:"command,omitempty"`
+	// Message of an error, in place of the usual one.
+	Message string `json:"message,omitempty"`
+	// UsageLimit makes a 429 tell of a plan that is used up, until ResetAt.
+	UsageLimit bool       `json:"usageLimit,omitempty"`
+	ResetAt    *time.Time `json:"resetAt,omitempty"`
+
+	// Exits is what the next starts do instead; the first is taken and removed.
+	Exits []plannedExit `json:"exits,omitempty"`
+	// WrapperStays makes Codex's wrapper outlive its native child.
+	WrapperStays bool `json:"wrapperStays,omitempty"`
+	// StartDelay is the time before anything is shown, FlushDelay that between a prompt
+	// and its line in the transcript, RetryPause that between two of Claude's attempts.
+	StartDelay string `json:"startDelay,omitempty"`
+	FlushDelay string `json:"flushDelay,omitempty"`
+	RetryPause string `json:"retryPause,omitempty"`
+	// Retries is the number of attempts that Claude Code makes; 0 means 3.
+	Retries int `json:"retries,omitempty"`
+	// Notice is a screen that is shown once, and left by Enter.
+	Notice string `json:"notice,omitempty"`
+}
+
+// plannedExit is a start that comes to nothing.
+type plannedExit struct {
+	Code int    `json:"code"`
+	Text string `json:"text,omitempty"`
+	// After which time.
+	After string `json:"after,omitempty"`
+	// Resume says that only a resume does it.
+	Resume bool `json:"resume,omitempty"`
+}
+
+// loadControl reads the control of a client; the zero value when there is none.
+func loadControl(root, config string) (control, string) {
+	for _, path := range []string{filepath.Join(config, controlFile), filepath.Join(root, controlFile)} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		var c control
+		if json.Unmarshal(data, &c) == nil {
+			return c, path
+		}
+	}
+	return control{}, ""
+}
+
+// takeExit returns what this start is to do instead; nil for nothing.
+func takeExit(root, config string, resumes bool) *plannedExit {
+	c, path := loadControl(root, config)
+	if len(c.Exits) == 0 || c.Exits[0].Resume && !resumes {
+		return nil
+	}
+	first := c.Exits[0]
+	c.Exits = c.Exits[1:]
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil
+	}
+	temporary := path + "." + strconv.Itoa(os.Getpid())
+	if os.WriteFile(temporary, data, 0o600) != nil || os.Rename(temporary, path) != nil {
+		return nil
+	}
+	return &first
+}
+
+// span is a duration in Go's words, or what is usual.
+func span(text string, usual time.Duration) time.Duration {
+	if d, err := time.ParseDuration(text); err == nil {
+		return d
+	}
+	return usual
+}
+
+// directive is what a prompt itself says about its turn:
+//
+//	!fail 429 [until 2:38 PM]   !hang   !drop   !tool sleep 1000   !ask rm -rf x
+//	!slow 2s   !exit 3   anything else: what the control says
+//
+// !ask is a tool that asks for a permission first.
+func (c control) directive(prompt string) control {
+	word, rest, _ := strings.Cut(prompt, " ")
+	switch word {
+	case "!fail":
+		status, until, _ := strings.Cut(rest, " until ")
+		c.Mode = strings.TrimSpace(status)
+		if at, err := time.Parse(time.Kitchen, strings.ReplaceAll(until, " ", "")); err == nil {
+			c.UsageLimit, c.ResetAt = true, &at
+		}
+	case "!hang", "!drop":
+		c.Mode = word[1:]
+	case "!tool", "!ask":
+		c.Mode, c.Command = word[1:], rest
+	case "!slow":
+		c.Mode, c.Delay = "ok", rest
+	case "!exit":
+		c.Mode, c.Message = "exit", rest
+	}
+	return c
+}
