@@ -137,3 +137,27 @@ func TestLeaseThatCannotBeAskedIsUnknown(t *testing.T) {
 		require.Equal(t, observe.Lease{}, LeaseOf(path))
 	}
 }
+
+func TestAncestorsAreTheLineUpToTheTop(t *testing.T) {
+	cmd, line := shell(t, `sh -c 'sleep 1000 & echo $!; wait' & wait`)
+	outer := identified(t, cmd.Process.Pid)
+	grandchild, err := strconv.Atoi(line)
+	require.NoError(t, err)
+	above, err := Ancestors(grandchild)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(above), 4)
+	require.Equal(t, identified(t, grandchild), above[0].Process, "it comes first itself")
+	require.Equal(t, outer, above[2].Process)
+	require.Equal(t, identified(t, os.Getpid()), above[3].Process)
+	require.Equal(t, "sleep", filepath.Base(above[0].Executable))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.Equal(t, self, above[3].Executable)
+	for _, a := range above {
+		require.NotEqual(t, 1, a.PID, "init is above everything, and says nothing")
+	}
+	require.NoError(t, syscall.Kill(grandchild, syscall.SIGKILL))
+	end(cmd)
+	_, err = Ancestors(cmd.Process.Pid)
+	require.Error(t, err, "what does not run has none")
+}
