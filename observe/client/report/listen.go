@@ -59,18 +59,23 @@ func Listen(path, spool string) (*Listener, error) {
 }
 
 func (l *Listener) open() error {
-	if err := os.MkdirAll(l.spool, 0o700); err != nil {
-		return err
-	}
 	opened, err := socket.Listen(l.path)
 	if err != nil {
 		return err
 	}
-	if err := link(l.spool, SpoolLink(l.path)); err != nil {
+	if err := l.leadToSpool(); err != nil {
 		return errors.Join(err, opened.Close())
 	}
 	l.socket = opened
 	return nil
+}
+
+// leadToSpool makes the spool and the link to it.
+func (l *Listener) leadToSpool() error {
+	if err := os.MkdirAll(l.spool, 0o700); err != nil {
+		return err
+	}
+	return link(l.spool, SpoolLink(l.path))
 }
 
 // link makes path lead to target.
@@ -101,7 +106,7 @@ func (l *Listener) Serve(ctx context.Context, handle Handler) error {
 	slots := make(chan struct{}, maxConnections)
 	var running sync.WaitGroup
 	defer running.Wait()
-	for ctx.Err() == nil {
+	for {
 		inner, cancel := context.WithCancel(ctx)
 		current := l.socket
 		running.Go(func() {
@@ -109,39 +114,42 @@ func (l *Listener) Serve(ctx context.Context, handle Handler) error {
 			l.accept(inner, current, handle, slots, &running)
 		})
 		l.keepHouse(inner, handle, log)
+		err := current.Close()
 		cancel()
-		if err := current.Close(); err != nil {
-			log.V(1).Info("Closed socket of the reports", "err", err.Error())
+		if ctx.Err() != nil {
+			return err
 		}
-		l.reopen(ctx, log)
+		if !l.reopen(ctx, log) {
+			return nil
+		}
 	}
-	return nil
 }
 
-// reopen makes the socket again, unless the end has come.
-func (l *Listener) reopen(ctx context.Context, log logr.Logger) {
+// reopen makes the socket again, unless the end comes first.
+func (l *Listener) reopen(ctx context.Context, log logr.Logger) bool {
 	for ctx.Err() == nil {
 		err := l.open()
 		if err == nil {
 			log.Info("Made the socket of the reports again", "socket", l.path)
-			return
+			return true
 		}
 		log.Error(err, "Reports are not taken", "socket", l.path)
 		pause(ctx, l.every)
 	}
+	return false
 }
 
-// keepHouse looks at the spool and at the socket's file now and then, until one of
-// them, or ctx, is gone.
+// keepHouse looks at the spool and at the socket's file now and then, until that
+// file, or ctx, is gone.
 func (l *Listener) keepHouse(ctx context.Context, handle Handler, log logr.Logger) {
 	for ctx.Err() == nil {
-		err := l.Drain(ctx, handle)
+		err := errors.Join(l.leadToSpool(), l.Drain(ctx, handle))
 		if err != nil && !l.failing {
 			log.Error(err, "Spooled reports were not handled", "spool", l.spool)
 		}
 		l.failing = err != nil
 		pause(ctx, l.every)
-		if !l.socket.Present() || link(l.spool, SpoolLink(l.path)) != nil {
+		if !l.socket.Present() {
 			return
 		}
 	}
@@ -175,14 +183,12 @@ func (l *Listener) Drain(ctx context.Context, handle Handler) error {
 
 // accept takes connections until the socket is closed.
 func (l *Listener) accept(ctx context.Context, from *socket.Listener, handle Handler, slots chan struct{}, running *sync.WaitGroup) {
-	stop := context.AfterFunc(ctx, func() { _ = from.UnixListener.Close() })
-	defer stop()
 	for {
 		slots <- struct{}{}
 		conn, err := from.AcceptUnix()
 		if err != nil {
 			<-slots
-			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			if errors.Is(err, net.ErrClosed) {
 				return
 			}
 			// Too many open files, most likely: it passes.
