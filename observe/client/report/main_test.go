@@ -187,7 +187,7 @@ const theAttempt = "5f0c8a36-0d7e-4a53-9a3e-2f6f3ad0a6ee"
 // start starts a command that is, or runs, the test binary in a role.
 func start(t *testing.T, cmd *exec.Cmd, role string, env ...string) *program {
 	t.Helper()
-	cmd.Env = append(append(os.Environ(), roleVariable+"="+role, "SELF="+self(t)), env...)
+	cmd.Env = append(append(os.Environ(), roleVariable+"="+role, "SELF="+self(t), "GORACE=atexit_sleep_ms=0"), env...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
