@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/muxlet/muxlet/spec"
 )
 
 // GroupVersionKind of the settings file.
@@ -28,6 +30,9 @@ type MuxletConfiguration struct {
 	// $XDG_RUNTIME_DIR/muxlet; <stateDir>/run when stateDir was given or there
 	// is no XDG_RUNTIME_DIR.
 	RuntimeDir string `json:"runtimeDir"`
+	// DefaultClientClassName is the client class of a session that names none and has
+	// no command of its own. Default claude.
+	DefaultClientClassName string `json:"defaultClientClassName"`
 	// Tmux is how the tmux server is spoken to.
 	Tmux Tmux `json:"tmux"`
 	// ResyncPeriod is the longest time between two looks at the manifests and at
@@ -141,7 +146,10 @@ const (
 func defaults() MuxletConfiguration {
 	apiVersion, kind := GroupVersionKind.ToAPIVersionAndKind()
 	return MuxletConfiguration{
-		TypeMeta:     metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
+		TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
+
+		DefaultClientClassName: spec.ClassClaude,
+
 		Tmux:         Tmux{Command: "tmux", Timeout: duration(5 * time.Second)},
 		ResyncPeriod: duration(15 * time.Second),
 		Observation: Observation{

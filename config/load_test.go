@@ -59,6 +59,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 
 func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 	c := defaults()
+	assert.Equal(t, "claude", c.DefaultClientClassName)
 	assert.Equal(t, "tmux", c.Tmux.Command)
 	assert.Equal(t, "/proc/sys/kernel/random/boot_id", c.Observation.BootIDPath)
 	assert.Equal(t, LogText, c.Logging.Format)
@@ -86,6 +87,7 @@ const everySetting = header + `
 manifests: [~/a, "$BASE/b", /c]
 stateDir: ${BASE}/state
 runtimeDir: ~/run
+defaultClientClassName: codex
 tmux: {command: ~/bin/tmux, timeout: 2s}
 resyncPeriod: 1m
 observation: {unknownGracePeriod: 0s, bootIDPath: $BASE/boot_id}
@@ -103,10 +105,13 @@ func TestEverySettingIsRead(t *testing.T) {
 	e, err := Load(in)
 	require.NoError(t, err)
 	want := MuxletConfiguration{
-		TypeMeta:     defaults().TypeMeta,
-		Manifests:    []string{in.Home + "/a", "/base/b", "/c"},
-		StateDir:     "/base/state",
-		RuntimeDir:   in.Home + "/run",
+		TypeMeta:   defaults().TypeMeta,
+		Manifests:  []string{in.Home + "/a", "/base/b", "/c"},
+		StateDir:   "/base/state",
+		RuntimeDir: in.Home + "/run",
+
+		DefaultClientClassName: "codex",
+
 		Tmux:         Tmux{Command: in.Home + "/bin/tmux", Timeout: duration(2 * time.Second)},
 		ResyncPeriod: duration(time.Minute),
 		Observation:  Observation{BootIDPath: "/base/boot_id"},
@@ -317,7 +322,7 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		want []string
 	}{
 		"unknown":           {header + "resyncPriod: 5s\n", []string{`f:3:1: resyncPriod: unknown field (did you mean "resyncPeriod"?)`}},
-		"of a later issue":  {header + "notifications: {}\n", []string{"f:3:1: notifications: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, retention, logging"}},
+		"of a later issue":  {header + "notifications: {}\n", []string{"f:3:1: notifications: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, retention, logging"}},
 		"level too high":    {header + "maxInFlight: 3\n", []string{`f:3:1: maxInFlight: unknown field (did you mean "starts.maxInFlight"?)`}},
 		"twice":             {header + "stateDir: /a\nstateDir: /b\n", []string{"f:4:1: stateDir: is given twice; the first is in line 3"}},
 		"manifest":          {"apiVersion: muxlet.dev/v1alpha1\nkind: Session\n", []string{`f:2:7: kind: "Session" is not known; the only kind here is MuxletConfiguration`}},
@@ -330,6 +335,8 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		"null":              {header + "tmux:\nbackOff: {max: }\n", nil},
 		"relative state":    {header + "stateDir: state\n", []string{`f:3:11: stateDir: "state" is relative; it must begin with /, ~/ or $VAR`}},
 		"relative manifest": {header + "manifests: [/a, b, \"\"]\n", []string{`f:3:17: manifests[1]: "b" is relative; it must begin with /, ~/ or $VAR`, "f:3:20: manifests[2]: is required: it is empty"}},
+		"class name":        {header + "defaultClientClassName: Claude\n", []string{`f:3:25: defaultClientClassName: "Claude" cannot be a client class's name: use at most 63 of a-z, 0-9 and "-", with a letter or digit at both ends (did you mean "claude"?)`}},
+		"no class name":     {header + "defaultClientClassName: \"\"\n", []string{"f:3:25: defaultClientClassName: is required: the client class needs a name, such as claude"}},
 		"relative tmux":     {header + "tmux: {command: bin/tmux}\n", []string{`f:3:17: tmux.command: "bin/tmux" is relative; it must begin with /, ~/ or $VAR`}},
 		"no tmux":           {header + "tmux: {command: \"\"}\n", []string{"f:3:17: tmux.command: is required: it is empty"}},
 		"NUL":               {header + "tmux: {command: \"t\\0\"}\nruntimeDir: \"/\\0\"\n", []string{"f:3:17: tmux.command: a path cannot have a NUL byte", "f:4:13: runtimeDir: a path cannot have a NUL byte"}},

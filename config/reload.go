@@ -19,6 +19,7 @@ var restart = map[string]string{
 	"manifests":                      "",
 	"stateDir":                       "the records are there, and the daemon holds its lock",
 	"runtimeDir":                     "the sockets are there, and the daemon holds its lock",
+	"defaultClientClassName":         "",
 	"tmux.command":                   "the tmux server was started with it",
 	"tmux.timeout":                   "",
 	"resyncPeriod":                   "",

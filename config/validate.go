@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/muxlet/muxlet/spec"
 )
 
 // Validate says what is wrong with settings as they stand in a file, defaults
@@ -18,6 +20,7 @@ import (
 // means the default.
 func Validate(c *MuxletConfiguration) field.ErrorList {
 	errs := validatePaths(c)
+	errs = append(errs, spec.ValidateClassName(c.DefaultClientClassName, field.NewPath("defaultClientClassName"))...)
 	errs = append(errs, validateTimes(c)...)
 	errs = append(errs, validateCounts(c)...)
 	if c.Logging.Format != LogText && c.Logging.Format != LogJSON {

@@ -29,6 +29,7 @@ manifests:
   - /b c # environment
 stateDir: /s # flag
 runtimeDir: /s/run # default
+defaultClientClassName: claude # default
 tmux:
   command: tmux # default
   timeout: 5s # default

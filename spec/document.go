@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -31,48 +32,95 @@ type Documents struct {
 	// where it does not parse. There may be too many of them, never too few: a
 	// name in here guards its session against removal.
 	Names []string
+	// ClassNames are the same for the client classes.
+	ClassNames []string
 }
 
 // Document is one document of a file.
 //
 // +kubebuilder:object:generate=false
 type Document struct {
+	// Kind that it is, or is most likely meant to be: KindSession where nothing tells.
+	Kind string
 	// Name in metadata.name; empty when there is none or it cannot be told.
 	Name string
-	// Session, defaulted and valid; nil when there are Problems.
+	// Session, defaulted and valid; nil when there are Problems, or for another kind.
+	// Its clientClassName is empty when neither it nor a command is given: the settings
+	// say which class that is.
 	Session *Session
+	// Class, defaulted and valid; nil when there are Problems, or for another kind.
+	Class *ClientClass
 	// Position of the first key.
 	Position
 	// Problems of the document.
 	Problems []Problem
 	// EndLine is the last line with content, without the separator that follows.
 	EndLine int
+
+	// places of the fields that only the client class can judge, by path.
+	places map[string]Position
 }
 
-// DecodeFile decodes the Sessions of one manifest: one or several YAML
+// Object is what a valid document declares; nil when there are Problems.
+func (d *Document) Object() metav1.Object {
+	switch {
+	case d.Session != nil:
+		return d.Session
+	case d.Class != nil:
+		return d.Class
+	}
+	return nil
+}
+
+// DecodeFile decodes the Sessions and ClientClasses of one manifest: one or several YAML
 // documents, or JSON. It is strict (an unknown or duplicate key is a problem),
 // and a bad document spoils no other one. file is used in positions alone.
 func DecodeFile(file string, data []byte) Documents {
 	chunks, problems := chunksOf(file, data)
 	if problems != nil {
-		return Documents{Problems: problems, Names: scanNames(bytes.ReplaceAll(data, []byte{0}, nil))}
+		names := scanNames(bytes.ReplaceAll(data, []byte{0}, nil))
+		return Documents{Problems: problems, Names: names, ClassNames: names}
 	}
 	var docs Documents
-	seen := map[string]bool{}
+	var sessions, classes nameList
 	for _, c := range chunks {
-		doc, names := decodeDocument(file, c)
+		doc := decodeDocument(file, c)
 		if doc == nil {
 			continue
 		}
 		docs.Items = append(docs.Items, *doc)
-		for _, name := range names {
-			if !seen[name] {
-				seen[name] = true
-				docs.Names = append(docs.Names, name)
-			}
+		switch {
+		case doc.Name == "":
+			names := scanNames([]byte(c.text()))
+			sessions.add(names...)
+			classes.add(names...)
+		case doc.Kind == KindClientClass:
+			classes.add(doc.Name)
+		default:
+			sessions.add(doc.Name)
 		}
 	}
+	docs.Names, docs.ClassNames = sessions.names, classes.names
 	return docs
+}
+
+// nameList has each name once, in the order in which they came.
+type nameList struct {
+	names []string
+	seen  map[string]bool
+}
+
+func (l *nameList) add(names ...string) {
+	for _, name := range names {
+		if l.seen[name] {
+			continue
+		}
+		if l.seen == nil {
+			l.seen = map[string]bool{}
+		}
+		l.seen[name] = true
+		l.names = append(l.names, name)
+	}
 }
 
 // DecodeStrict decodes a file of exactly one document of the given kind into
@@ -148,33 +196,50 @@ func firstInvalid(data []byte) int {
 	return -1
 }
 
-// decodeDocument decodes one Session; nil for an empty document. The names are
-// those that the document may declare.
-func decodeDocument(file string, c chunk) (*Document, []string) {
+// decodeDocument decodes one document; nil for an empty one. Of one that does not
+// parse, and of one without a name, it is not known what it may declare.
+func decodeDocument(file string, c chunk) *Document {
 	tree, problem := parse(file, c)
 	if problem != nil {
 		at := Position{File: file, Line: c.firstLine(), Column: 1}
-		return &Document{Position: at, EndLine: c.endLine(), Problems: []Problem{*problem}}, scanNames([]byte(c.text()))
+		return &Document{Kind: KindSession, Position: at, EndLine: c.endLine(), Problems: []Problem{*problem}}
 	}
 	if tree == nil {
-		return nil, nil
+		return nil
 	}
-	doc := &Document{Name: tree.text("metadata.name"), Position: tree.Position(""), EndLine: c.endLine()}
+	doc := &Document{Kind: tree.kind(), Name: tree.text("metadata.name"), Position: tree.Position(""), EndLine: c.endLine()}
+	tree.drop("status")
+	if problem := tree.wrongKind(KindSession, KindClientClass); problem != nil {
+		doc.Problems = []Problem{*problem}
+		return doc
+	}
+	if doc.Kind == KindClientClass {
+		doc.Class, doc.Problems = decodeClass(tree)
+		return doc
+	}
 	doc.Session, doc.Problems = decodeSession(tree)
-	if doc.Name == "" {
-		return doc, scanNames([]byte(c.text()))
+	if doc.Session != nil {
+		doc.places = tree.placesForClass()
 	}
-	return doc, []string{doc.Name}
+	return doc
+}
+
+// kind that the document is, or is most likely meant to be.
+func (t *Tree) kind() string {
+	kind := t.text("kind")
+	if kind == KindClientClass || nearest(kind, []string{KindSession, KindClientClass}) == KindClientClass {
+		return KindClientClass
+	}
+	return KindSession
 }
 
 // decodeSession gives a defaulted and valid Session, or its problems.
 func decodeSession(tree *Tree) (*Session, []Problem) {
 	var s Session
-	tree.drop("status")
 	if problems := tree.decode(GroupVersion.WithKind(KindSession), &s); len(problems) > 0 {
 		return nil, inOrder(problems)
 	}
-	keepDeclared(&s)
+	keepDeclared(&s.ObjectMeta)
 	SetDefaults(&s.Spec)
 	if problems := tree.Problems(Validate(&s)); len(problems) > 0 {
 		return nil, problems
@@ -183,13 +248,24 @@ func decodeSession(tree *Tree) (*Session, []Problem) {
 	return &s, nil
 }
 
+// decodeClass gives a defaulted and valid ClientClass, or its problems.
+func decodeClass(tree *Tree) (*ClientClass, []Problem) {
+	var c ClientClass
+	if problems := tree.decode(GroupVersion.WithKind(KindClientClass), &c); len(problems) > 0 {
+		return nil, inOrder(problems)
+	}
+	keepDeclared(&c.ObjectMeta)
+	SetClassDefaults(&c.Spec)
+	if problems := tree.Problems(ValidateClass(&c)); len(problems) > 0 {
+		return nil, problems
+	}
+	return &c, nil
+}
+
 // keepDeclared drops the metadata that a served object has and a file does not
 // decide, so that the output of get can be put into a file.
-func keepDeclared(s *Session) {
-	meta := s.ObjectMeta
-	s.ObjectMeta.Reset()
-	s.Name, s.Namespace = meta.Name, meta.Namespace
-	s.Labels, s.Annotations = meta.Labels, meta.Annotations
+func keepDeclared(meta *metav1.ObjectMeta) {
+	*meta = metav1.ObjectMeta{Name: meta.Name, Namespace: meta.Namespace, Labels: meta.Labels, Annotations: meta.Annotations}
 }
 
 // nameLine finds what may be the value of a key called name, in block style,

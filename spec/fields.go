@@ -9,7 +9,7 @@ import (
 )
 
 // maxListed is the largest number of fields that a message lists.
-const maxListed = 14
+const maxListed = 20
 
 // fields gives the JSON names and types of a struct's fields in their order,
 // embedded ones in place.

@@ -106,7 +106,7 @@ func mutate(r *rand.Rand, text string, others []string) string {
 // that are still readable are still known.
 func TestHalfDoneEditIsGoodOrExplained(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
-	seeds := []string{everyField, good("a")}
+	seeds := []string{everyField, everyFieldOfAClass, good("a"), goodClass("b")}
 	for _, data := range sampleFiles(t) {
 		seeds = append(seeds, string(data))
 	}
@@ -116,14 +116,14 @@ func TestHalfDoneEditIsGoodOrExplained(t *testing.T) {
 		docs := DecodeFile("f", []byte(text))
 		require.Empty(t, docs.Problems)
 		for _, doc := range docs.Items {
-			require.Equal(t, doc.Session == nil, len(doc.Problems) > 0, "%s", text)
+			require.Equal(t, doc.Object() == nil, len(doc.Problems) > 0, "%s", text)
 			require.LessOrEqual(t, doc.Line, doc.EndLine, "%s", text)
 			for _, p := range doc.Problems {
 				require.Positive(t, p.Line*p.Column, "%s: %s", p, text)
 				require.NotContains(t, p.Message, "this cannot be decoded", "%s", text)
 			}
 			if doc.Name != "" {
-				require.Contains(t, docs.Names, doc.Name, "%s", text)
+				require.Contains(t, append(docs.Names, docs.ClassNames...), doc.Name, "%s", text)
 			}
 		}
 	}

@@ -63,7 +63,7 @@ func FuzzDecodeFileNeverPanics(f *testing.F) {
 		f.Add(data)
 	}
 	for _, text := range []string{
-		"", good("a"), everyField, "\uFEFF---\n...\n%YAML 1.2\n---\na: &a [*a, !!binary x]\n", "a:\n\tb: 'x\n", `{"a":"\ud83d\ude00\/"}`,
+		"", good("a"), everyField, everyFieldOfAClass, "\uFEFF---\n...\n%YAML 1.2\n---\na: &a [*a, !!binary x]\n", "a:\n\tb: 'x\n", `{"a":"\ud83d\ude00\/"}`,
 		"- &a0 {x: y}\n- &b0 {<<: [*a0, *a0]}\n", "? [a]\n: b\n", "a: 1_0.5e3\nb: 0x7\nc: .inf\nd: 2026-01-02\ne: !!int x\n", head + "spec: {<<: *x}\n", "\x00", "\xff\xfe",
 	} {
 		f.Add([]byte(text))
@@ -72,7 +72,7 @@ func FuzzDecodeFileNeverPanics(f *testing.F) {
 		docs := DecodeFile("f", data)
 		lines := strings.Count(strings.ReplaceAll(string(data), "\r", "\n"), "\n") + 1
 		for _, doc := range docs.Items {
-			require.Equal(t, doc.Session == nil, len(doc.Problems) > 0, "a document is good or has problems")
+			require.Equal(t, doc.Object() == nil, len(doc.Problems) > 0, "a document is good or has problems")
 			require.True(t, doc.Line >= 1 && doc.EndLine <= lines, "%d to %d of %d", doc.Line, doc.EndLine, lines)
 			for _, p := range doc.Problems {
 				require.True(t, p.Line >= 1 && p.Column >= 1, p.Error())
@@ -81,6 +81,10 @@ func FuzzDecodeFileNeverPanics(f *testing.F) {
 			if doc.Session != nil {
 				require.Empty(t, Validate(doc.Session))
 				require.Contains(t, docs.Names, doc.Session.Name)
+			}
+			if doc.Class != nil {
+				require.Empty(t, ValidateClass(doc.Class))
+				require.Contains(t, docs.ClassNames, doc.Class.Name)
 			}
 		}
 		for _, problem := range docs.Problems {

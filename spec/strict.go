@@ -23,7 +23,7 @@ import (
 // is wrong with it. The walk over the nodes finds each mistake and its place;
 // the decoder that follows has the last word.
 func (t *Tree) decode(gvk schema.GroupVersionKind, into any) []Problem {
-	if problem := t.wrongKind(gvk); problem != nil {
+	if problem := t.wrongKind(gvk.Kind); problem != nil {
 		return []Problem{*problem}
 	}
 	w := &walk{tree: t}
@@ -45,15 +45,15 @@ func (t *Tree) decode(gvk schema.GroupVersionKind, into any) []Problem {
 	return nil
 }
 
-// wrongKind is the problem of a document of another kind. Nothing else is said
-// of such a document.
-func (t *Tree) wrongKind(gvk schema.GroupVersionKind) *Problem {
+// wrongKind is the problem of a document of no right kind. Nothing else is said of
+// such a document.
+func (t *Tree) wrongKind(right ...string) *Problem {
 	kind := t.text("kind")
-	if kind == gvk.Kind {
+	if slices.Contains(right, kind) {
 		return nil
 	}
 	if kind != "" {
-		message, suggestion := onlyOne(kind, "kind here", gvk.Kind)
+		message, suggestion := notKnown(kind, "kind here", right...)
 		p := t.problem(t.valueOf("kind"), "kind", message)
 		p.Suggestion = suggestion
 		return p
@@ -61,15 +61,19 @@ func (t *Tree) wrongKind(gvk schema.GroupVersionKind) *Problem {
 	if t.misspelled("kind") {
 		return nil
 	}
-	return &Problem{Position: t.Position("kind"), Path: "kind", Message: "is required: write kind: " + gvk.Kind}
+	return &Problem{Position: t.Position("kind"), Path: "kind", Message: "is required: write kind: " + strings.Join(right, " or ")}
 }
 
-// onlyOne says that a word is not the only right one: as a suggestion when it is
-// near, else in the sentence.
-func onlyOne(got, what, right string) (message, suggestion string) {
-	message, suggestion = fmt.Sprintf("%q is not known", got), nearest(got, []string{right})
-	if suggestion == "" {
-		message += fmt.Sprintf("; the only %s is %s", what, right)
+// notKnown says that a word is not one of the right ones: with the nearest as a
+// suggestion, else with all of them in the sentence.
+func notKnown(got, what string, right ...string) (message, suggestion string) {
+	message, suggestion = fmt.Sprintf("%q is not known", got), nearest(got, right)
+	switch {
+	case suggestion != "":
+	case len(right) == 1:
+		message += fmt.Sprintf("; the only %s is %s", what, right[0])
+	default:
+		message += "; it must be " + strings.Join(right, " or ")
 	}
 	return message, suggestion
 }
@@ -115,7 +119,7 @@ func (w *walk) apiVersion(gvk schema.GroupVersionKind) {
 	switch got := w.tree.text("apiVersion"); {
 	case got == want:
 	case got != "":
-		message, suggestion := onlyOne(got, "version of "+gvk.Kind, want)
+		message, suggestion := notKnown(got, "version of "+gvk.Kind, want)
 		w.add(w.tree.valueOf("apiVersion"), field.NewPath("apiVersion"), suggestion, "%s", message)
 	case !w.tree.misspelled("apiVersion"):
 		at := w.tree.Position("")

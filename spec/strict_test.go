@@ -93,8 +93,8 @@ func TestHeaderOfADocumentIsExplained(t *testing.T) {
 		"misspelled version":    {"apiversion: muxlet.dev/v1alpha1\nkind: Session\n", []string{`f:1:1: apiversion: unknown field (did you mean "apiVersion"?)`}},
 		"version is a list":     {"apiVersion: [a]\nkind: Session\n", []string{"f:1:1: apiVersion: is required: write apiVersion: muxlet.dev/v1alpha1", "f:1:13: apiVersion: must be text, not a list"}},
 		"misspelled kind value": {"apiVersion: muxlet.dev/v1alpha1\nkind: session\n", []string{`f:2:7: kind: "session" is not known (did you mean "Session"?)`}},
-		"foreign kind":          {"apiVersion: apps/v1\nkind: Deployment\nunknown: x\n", []string{`f:2:7: kind: "Deployment" is not known; the only kind here is Session`}},
-		"no kind":               {"apiVersion: muxlet.dev/v1alpha1\n", []string{"f:1:1: kind: is required: write kind: Session"}},
+		"foreign kind":          {"apiVersion: apps/v1\nkind: Deployment\nunknown: x\n", []string{`f:2:7: kind: "Deployment" is not known; it must be Session or ClientClass`}},
+		"no kind":               {"apiVersion: muxlet.dev/v1alpha1\n", []string{"f:1:1: kind: is required: write kind: Session or ClientClass"}},
 		"misspelled kind":       {"apiVersion: muxlet.dev/v1alpha1\nKind: Session\n", []string{`f:2:1: Kind: unknown field (did you mean "kind"?)`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -17,16 +18,18 @@ import (
 // the Session: whether a directory or a program exists is found out when it is
 // needed.
 func Validate(s *Session) field.ErrorList {
-	errs := validateMetadata(s, field.NewPath("metadata"))
-	return append(errs, validateSpec(&s.Spec, field.NewPath("spec"))...)
-}
-
-func validateMetadata(s *Session, path *field.Path) field.ErrorList {
-	errs := validateName(s.Name, path.Child("name"))
+	path := field.NewPath("metadata")
+	errs := validateMetadata(&s.ObjectMeta, path, "session", "checkout-bug")
 	if s.Namespace != "" && s.Namespace != Namespace {
 		errs = append(errs, field.Invalid(path.Child("namespace"), s.Namespace,
 			fmt.Sprintf("%q does not exist here: leave the namespace out; the only one is %s", s.Namespace, Namespace)))
 	}
+	return append(errs, validateSpec(&s.Spec, field.NewPath("spec"))...)
+}
+
+// validateMetadata checks what an object of any kind has, called as what says.
+func validateMetadata(s *metav1.ObjectMeta, path *field.Path, what, example string) field.ErrorList {
+	errs := validateName(s.Name, path.Child("name"), what, example)
 	for key, value := range s.Labels {
 		at := path.Child("labels").Key(key)
 		errs = append(errs, qualified(at, key)...)
@@ -60,29 +63,33 @@ func qualified(path *field.Path, key string) field.ErrorList {
 		fmt.Sprintf(`%q cannot be a key: use at most 63 letters, digits, "-", "_" and ".", after a prefix such as example.com/ if you like`, key))}
 }
 
-func validateName(name string, path *field.Path) field.ErrorList {
+func validateName(name string, path *field.Path, what, example string) field.ErrorList {
 	switch {
 	case name == "":
-		return field.ErrorList{field.Required(path, "the session needs a name, such as checkout-bug")}
+		return field.ErrorList{field.Required(path, fmt.Sprintf("the %s needs a name, such as %s", what, example))}
 	case len(content.IsDNS1123Label(name)) == 0:
 		return nil
 	}
-	detail := fmt.Sprintf(`%q cannot be a session's name: use at most 63 of a-z, 0-9 and "-", with a letter or digit at both ends`, name)
+	detail := fmt.Sprintf(`%q cannot be a %s's name: use at most 63 of a-z, 0-9 and "-", with a letter or digit at both ends`, name, what)
 	return field.ErrorList{field.Invalid(path, name, suggest(detail, nearestName(name)))}
 }
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nearestName turns a text into a session's name; empty when nothing is left.
+// nearestName turns a text into an object's name; empty when nothing is left.
 func nearestName(name string) string {
 	name = strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	return strings.TrimRight(name[:min(len(name), content.DNS1123LabelMaxLength)], "-")
 }
 
 func validateSpec(s *SessionSpec, path *field.Path) field.ErrorList {
-	errs := validateClass(s, path)
+	var errs field.ErrorList
+	if s.ClientClassName != "" {
+		errs = ValidateClassName(s.ClientClassName, path.Child("clientClassName"))
+	}
 	errs = append(errs, validateClient(&s.Client, path.Child("client"))...)
 	errs = append(errs, validateWorkspace(&s.Workspace, path.Child("workspace"))...)
+	errs = append(errs, validateConversation(&s.Conversation, path.Child("conversation"))...)
 	errs = append(errs, oneOf(path.Child("restartPolicy"), s.RestartPolicy, RestartAlways, RestartOnFailure, RestartNever)...)
 	errs = append(errs, oneOf(path.Child("recoveryPolicy"), s.RecoveryPolicy, RecoveryResume, RecoveryDormant)...)
 	errs = append(errs, oneOf(path.Child("updateStrategy", "type"), s.UpdateStrategy.Type, UpdateWhenIdle, UpdateRecreate, UpdateOnRestart)...)
@@ -95,12 +102,10 @@ func validateSpec(s *SessionSpec, path *field.Path) field.ErrorList {
 	return append(errs, between(terminal.Child("historyLimit"), s.Terminal.HistoryLimit, 0, 1_000_000)...)
 }
 
-func validateClass(s *SessionSpec, path *field.Path) field.ErrorList {
-	if s.ClientClassName == "" || s.ClientClassName == ClassExec {
-		return nil
-	}
-	detail := suggest(onlyOne(s.ClientClassName, "built-in class", ClassExec))
-	return field.ErrorList{field.Invalid(path.Child("clientClassName"), s.ClientClassName, detail)}
+// ValidateClassName checks the form alone: whether there is such a class is known
+// where all documents are.
+func ValidateClassName(name string, path *field.Path) field.ErrorList {
+	return validateName(name, path, "client class", ClassClaude)
 }
 
 func validateWorkspace(w *WorkspaceSpec, path *field.Path) field.ErrorList {
@@ -110,6 +115,27 @@ func validateWorkspace(w *WorkspaceSpec, path *field.Path) field.ErrorList {
 		return append(errs, field.Required(at, "the session needs a directory to run in, such as ~/src/shop"))
 	}
 	return append(errs, validatePath(at, w.Directory)...)
+}
+
+// maxConversationID is the length of the longest id that is taken, in bytes.
+const maxConversationID = 256
+
+// conversationID is the form of an id that is safe as a word of a command line and
+// as part of a file's name and of a glob: nothing in it can mean another conversation.
+var conversationID = regexp.MustCompile(`^[A-Za-z0-9_.:@+=,~][A-Za-z0-9_.:@+=,~-]*$`)
+
+// ValidConversationID says whether an id can be given to a client and looked for.
+func ValidConversationID(id string) bool {
+	return len(id) <= maxConversationID && conversationID.MatchString(id) && strings.Trim(id, ".") != ""
+}
+
+func validateConversation(c *ConversationSpec, path *field.Path) field.ErrorList {
+	errs := oneOf(path.Child("missingPolicy"), c.MissingPolicy, MissingStartFresh, MissingHold)
+	if c.ID != "" && !ValidConversationID(c.ID) {
+		errs = append(errs, field.Invalid(path.Child("id"), c.ID,
+			fmt.Sprintf(`%q cannot be the id of a conversation: use at most %d letters, digits, "-", "_", ".", ":", "@", "+", "=", "," and "~", no "-" first`, c.ID, maxConversationID)))
+	}
+	return errs
 }
 
 var anchored = regexp.MustCompile(`^(/|~$|~/|\$[A-Za-z_]|\$\{[A-Za-z_][A-Za-z0-9_]*\})`)

@@ -36,16 +36,18 @@ func validateClient(c *ClientSpec, path *field.Path) field.ErrorList {
 }
 
 func validateCommand(c *ClientSpec, path *field.Path) field.ErrorList {
+	errs := validateArgv(c.Command, path.Child("command"))
+	errs = append(errs, validateWords(c.Args, path.Child("args"))...)
+	return append(errs, validateWords(c.StartArgs, path.Child("startArgs"))...)
+}
+
+// validateArgv checks a program and its arguments, if there are any.
+func validateArgv(command []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	at := path.Child("command")
-	switch {
-	case len(c.Command) == 0:
-		errs = append(errs, field.Required(at, "there is no agent class, so that a session needs the program to run, such as [npm, run, dev]"))
-	case c.Command[0] == "":
-		errs = append(errs, field.Invalid(at.Index(0), "", "the program's name is empty"))
+	if len(command) > 0 && command[0] == "" {
+		errs = append(errs, field.Invalid(path.Index(0), "", "the program's name is empty"))
 	}
-	errs = append(errs, validateWords(c.Command, at)...)
-	return append(errs, validateWords(c.Args, path.Child("args"))...)
+	return append(errs, validateWords(command, path)...)
 }
 
 func validateWords(words []string, path *field.Path) field.ErrorList {
@@ -70,11 +72,18 @@ func unfit(word string) string {
 }
 
 func launchBytes(c *ClientSpec) int {
+	return bytesOf(c.Env, c.Command, c.Args, c.StartArgs)
+}
+
+// bytesOf counts what the kernel is given, each word with the NUL behind it.
+func bytesOf(env []EnvVar, argv ...[]string) int {
 	total := 0
-	for _, word := range argv(c) {
-		total += len(word) + 1
+	for _, words := range argv {
+		for _, word := range words {
+			total += len(word) + 1
+		}
 	}
-	for _, e := range c.Env {
+	for _, e := range env {
 		total += len(e.Name) + len("=") + len(e.Value) + 1
 	}
 	return total

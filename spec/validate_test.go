@@ -60,6 +60,9 @@ func TestValidSessionsAreAccepted(t *testing.T) {
 	}
 }
 
+// noID is why a text is no conversation's id.
+const noID = `cannot be the id of a conversation: use at most 256 letters, digits, "-", "_", ".", ":", "@", "+", "=", "," and "~", no "-" first`
+
 func TestInvalidSessionsAreRefusedWithFieldAndReason(t *testing.T) {
 	long := strings.Repeat("x", maxWordBytes)
 	for name, c := range map[string]struct {
@@ -76,20 +79,26 @@ func TestInvalidSessionsAreRefusedWithFieldAndReason(t *testing.T) {
 		"annotation key":    {func(s *Session) { s.Annotations = map[string]string{"/": ""} }, []string{`metadata.annotations[/]: "/" cannot be a key: use at most 63 letters, digits, "-", "_" and ".", after a prefix such as example.com/ if you like`}},
 		"annotations":       {func(s *Session) { s.Annotations = map[string]string{"a": long, "b": long} }, []string{"metadata.annotations: the annotations have 262146 bytes in all; at most 262144 are kept"}},
 
-		"class":          {func(s *Session) { s.Spec.ClientClassName = "claude" }, []string{`spec.clientClassName: "claude" is not known; the only built-in class is exec`}},
-		"near class":     {func(s *Session) { s.Spec.ClientClassName = "exce" }, []string{`spec.clientClassName: "exce" is not known (did you mean "exec"?)`}},
-		"no command":     {func(s *Session) { s.Spec.Client.Command = nil }, []string{"spec.client.command: is required: there is no agent class, so that a session needs the program to run, such as [npm, run, dev]"}},
-		"empty program":  {func(s *Session) { s.Spec.Client.Command = []string{"", "a"} }, []string{"spec.client.command[0]: the program's name is empty"}},
-		"NUL in a word":  {func(s *Session) { s.Spec.Client.Command = []string{"sh", "a\x00"} }, []string{"spec.client.command[1]: a word cannot have a NUL byte"}},
-		"long word":      {func(s *Session) { s.Spec.Client.Args = []string{"a", long} }, []string{"spec.client.args[1]: the word has 131072 bytes; the system takes less than 131072: put the text into a file"}},
-		"too many words": {func(s *Session) { s.Spec.Client.Args = make([]string, maxArgvBytes) }, []string{"spec.client: command, args and env have 1048579 bytes in all; the system takes at most 1048576: put the text into a file"}},
-		"shell mode":     {func(s *Session) { s.Spec.Client.ShellMode = "login" }, []string{`spec.client.shellMode: "login" is not one of Interactive, Login, None (did you mean "Login"?)`}},
-		"variable":       {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "MY-VAR"}} }, []string{`spec.client.env[0].name: "MY-VAR" cannot be the name of a variable: use letters, digits and _, no digit first (did you mean "MY_VAR"?)`}},
-		"digit first":    {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "1A"}} }, []string{`spec.client.env[0].name: "1A" cannot be the name of a variable: use letters, digits and _, no digit first`}},
-		"nameless":       {func(s *Session) { s.Spec.Client.Env = []EnvVar{{}, {}} }, []string{"spec.client.env[0].name: is required: the variable needs a name", "spec.client.env[1].name: is required: the variable needs a name"}},
-		"twice":          {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "A"}, {Name: "A"}} }, []string{`spec.client.env[1].name: "A" is set twice; the first is spec.client.env[0]`}},
-		"reserved":       {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "MUXLET_CLIENT"}} }, []string{`spec.client.env[0].name: "MUXLET_CLIENT" is set by muxlet or tmux and cannot be chosen`}},
-		"TMUX":           {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "TMUX"}, {Name: "TMUX_PANE"}} }, []string{`spec.client.env[0].name: "TMUX" is set by muxlet or tmux and cannot be chosen`, `spec.client.env[1].name: "TMUX_PANE" is set by muxlet or tmux and cannot be chosen`}},
+		"class":           {func(s *Session) { s.Spec.ClientClassName = "My_Agent" }, []string{`spec.clientClassName: "My_Agent" cannot be a client class's name: use at most 63 of a-z, 0-9 and "-", with a letter or digit at both ends (did you mean "my-agent"?)`}},
+		"long start arg":  {func(s *Session) { s.Spec.Client.StartArgs = []string{long} }, []string{"spec.client.startArgs[0]: the word has 131072 bytes; the system takes less than 131072: put the text into a file"}},
+		"missing policy":  {func(s *Session) { s.Spec.Conversation.MissingPolicy = "Holds" }, []string{`spec.conversation.missingPolicy: "Holds" is not one of StartFresh, Hold (did you mean "Hold"?)`}},
+		"option as an id": {func(s *Session) { s.Spec.Conversation.ID = "-c" }, []string{`spec.conversation.id: "-c" ` + noID}},
+		"path as an id":   {func(s *Session) { s.Spec.Conversation.ID = "../x" }, []string{`spec.conversation.id: "../x" ` + noID}},
+		"glob as an id":   {func(s *Session) { s.Spec.Conversation.ID = "*" }, []string{`spec.conversation.id: "*" ` + noID}},
+		"parent as an id": {func(s *Session) { s.Spec.Conversation.ID = ".." }, []string{`spec.conversation.id: ".." ` + noID}},
+		"NUL in an id":    {func(s *Session) { s.Spec.Conversation.ID = "a\x00" }, []string{`spec.conversation.id: "a\x00" ` + noID}},
+		"long id":         {func(s *Session) { s.Spec.Conversation.ID = long[:257] }, []string{`spec.conversation.id: "` + long[:257] + `" ` + noID}},
+		"empty program":   {func(s *Session) { s.Spec.Client.Command = []string{"", "a"} }, []string{"spec.client.command[0]: the program's name is empty"}},
+		"NUL in a word":   {func(s *Session) { s.Spec.Client.Command = []string{"sh", "a\x00"} }, []string{"spec.client.command[1]: a word cannot have a NUL byte"}},
+		"long word":       {func(s *Session) { s.Spec.Client.Args = []string{"a", long} }, []string{"spec.client.args[1]: the word has 131072 bytes; the system takes less than 131072: put the text into a file"}},
+		"too many words":  {func(s *Session) { s.Spec.Client.Args = make([]string, maxArgvBytes) }, []string{"spec.client: command, args and env have 1048579 bytes in all; the system takes at most 1048576: put the text into a file"}},
+		"shell mode":      {func(s *Session) { s.Spec.Client.ShellMode = "login" }, []string{`spec.client.shellMode: "login" is not one of Interactive, Login, None (did you mean "Login"?)`}},
+		"variable":        {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "MY-VAR"}} }, []string{`spec.client.env[0].name: "MY-VAR" cannot be the name of a variable: use letters, digits and _, no digit first (did you mean "MY_VAR"?)`}},
+		"digit first":     {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "1A"}} }, []string{`spec.client.env[0].name: "1A" cannot be the name of a variable: use letters, digits and _, no digit first`}},
+		"nameless":        {func(s *Session) { s.Spec.Client.Env = []EnvVar{{}, {}} }, []string{"spec.client.env[0].name: is required: the variable needs a name", "spec.client.env[1].name: is required: the variable needs a name"}},
+		"twice":           {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "A"}, {Name: "A"}} }, []string{`spec.client.env[1].name: "A" is set twice; the first is spec.client.env[0]`}},
+		"reserved":        {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "MUXLET_CLIENT"}} }, []string{`spec.client.env[0].name: "MUXLET_CLIENT" is set by muxlet or tmux and cannot be chosen`}},
+		"TMUX":            {func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "TMUX"}, {Name: "TMUX_PANE"}} }, []string{`spec.client.env[0].name: "TMUX" is set by muxlet or tmux and cannot be chosen`, `spec.client.env[1].name: "TMUX_PANE" is set by muxlet or tmux and cannot be chosen`}},
 		"two values": {func(s *Session) {
 			s.Spec.Client.Env = []EnvVar{{Name: "A", Value: "secret", ValueFrom: &EnvVarSource{FileRef: &FileRef{Path: "/k"}}}}
 		}, []string{"spec.client.env[0]: value and valueFrom are both given; keep one of them"}},
@@ -139,12 +148,38 @@ func TestInvalidSessionsAreRefusedWithFieldAndReason(t *testing.T) {
 	}
 }
 
-// A person's first document: the class of an agent, and no command.
-func TestAgentSessionSaysThatThereIsNoAgentClass(t *testing.T) {
+// A person's first document: no class and no command. Which class that is, the
+// settings say.
+func TestSmallestSessionHasNeitherClassNorCommand(t *testing.T) {
 	docs := DecodeFile("f", []byte(head+"spec: {workspace: {directory: /}}\n"))
-	assert.Equal(t, []string{
-		"f:4:1: spec.client.command: is required: there is no agent class, so that a session needs the program to run, such as [npm, run, dev]",
-	}, texts(docs))
+	require.Empty(t, texts(docs))
+	assert.Empty(t, docs.Items[0].Session.Spec.ClientClassName)
+}
+
+func TestClassJudgesWhatOnlyItKnows(t *testing.T) {
+	const runs = "f:4:1: spec.client.command: is required: class exec runs what the session says, such as [npm, run, dev]"
+	for name, c := range map[string]struct {
+		class, line string
+		want        []string
+	}{
+		"exec with a command":           {"exec", "spec: {client: {command: [sh]}, workspace: {directory: /}}", nil},
+		"exec without":                  {"exec", "spec: {clientClassName: exec, workspace: {directory: /}}", []string{runs}},
+		"claude without":                {"claude", "spec: {workspace: {directory: /}}", nil},
+		"claude with a conversation":    {"claude", "spec: {conversation: {id: x}, workspace: {directory: /}}", nil},
+		"claude with a command":         {"claude", "spec: {clientClassName: claude, client: {command: [sh]}, workspace: {directory: /}}", []string{"f:4:51: spec.client.command: class claude has a command of its own; append to it with client.args, or use clientClassName: exec"}},
+		"exec with a conversation":      {"exec", "spec: {client: {command: [sh]}, conversation: {id: x}, workspace: {directory: /}}", []string{"f:4:52: spec.conversation.id: a client of class exec has no conversation"}},
+		"exec with neither, by default": {"exec", "spec: {workspace: {directory: /}}", []string{runs}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docs := DecodeFile("f", []byte(head+c.line+"\n"))
+			require.Empty(t, texts(docs))
+			var got []string
+			for _, p := range docs.Items[0].ProblemsForClass(ResolveClass(c.class, nil)) {
+				got = append(got, p.Error())
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
 }
 
 func TestProblemsOfValidationHaveTheirPlaces(t *testing.T) {
@@ -171,7 +206,6 @@ spec:
 		"f:4:9 metadata.name",
 		"f:6:20 metadata.labels[example.com/a]",
 		"f:7:1 spec.workspace.directory",
-		"f:8:3 spec.client.command",
 		"f:11:13 spec.client.env[1].name",
 		"f:13:18 spec.restartPolicy",
 	}, places)
@@ -195,7 +229,6 @@ func TestFieldWithoutAValueHasThePlaceOfItsKey(t *testing.T) {
 		`f:9:7: spec.client.env[0].value: YAML reads nothing here; put the text in quotes, or write "" for an empty value`,
 	}, texts(DecodeFile("f", []byte(text))))
 	assert.Equal(t, []string{
-		"f:6:5: spec.client.command: is required: there is no agent class, so that a session needs the program to run, such as [npm, run, dev]",
 		"f:12:5: spec.workspace.directory: is required: the session needs a directory to run in, such as ~/src/shop",
 	}, texts(DecodeFile("f", []byte(strings.Replace(text, "# secret", "x", 1)))))
 }

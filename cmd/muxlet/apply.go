@@ -9,9 +9,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/muxlet/muxlet/controller/server"
-	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/manifest"
 )
 
@@ -28,10 +28,10 @@ func newApplyCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE|DIRECTORY|-...",
 		Short: "Make the manifest directory declare what files say",
-		Long: "Edits the documents that declare the sessions so that they say what the files say: as little of\n" +
-			"them as possible, with comments, order and everything around them kept. What a file does not\n" +
-			"say is removed. A session that no document declares gets a file NAME.yaml in the first manifest\n" +
-			"directory. No daemon is needed; one that runs notices by itself.",
+		Long: "Edits the documents that declare the sessions and client classes so that they say what the files\n" +
+			"say: as little of them as possible, with comments, order and everything around them kept. What a\n" +
+			"file does not say is removed. What no document declares gets a file NAME.yaml in the first\n" +
+			"manifest directory. No daemon is needed; one that runs notices by itself.",
 		Example: "  muxlet apply -f shop.yaml\n  muxlet apply -f sessions/ --dry-run\n  generate | muxlet apply -f -",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args)
@@ -95,36 +95,48 @@ func (o *applyOptions) run(ctx context.Context, args []string) error {
 }
 
 func (o *applyOptions) applyAll(editor *manifest.Editor, documents []manifest.Declaration) error {
+	classes, err := o.classesIn(editor.Reading())
+	if err != nil {
+		return err
+	}
 	byName := map[string]manifest.Declaration{}
 	var names []string
 	for _, d := range documents {
-		byName[d.Name] = d
-		names = append(names, d.Name)
+		name := argumentOf(manifest.RefOf(&d.Document))
+		byName[name] = d
+		names = append(names, name)
+		if d.Class != nil {
+			classes.Declared[d.Name] = d.Class
+		}
 	}
-	var done []spec.Session
+	var done []runtime.Object
 	created := false
 	failed := o.each(names, func(name string) error {
-		change, err := o.applyOne(editor, byName[name])
-		if err != nil {
-			return editError(name, err)
+		want := byName[name]
+		if problems := classes.Judge(&want.Document); len(problems) > 0 {
+			return server.NewError(server.ReasonInvalid, want.Name, problems[0].Error())
 		}
-		o.warn(name, change, byName[name].Session)
+		change, err := o.applyOne(editor, want)
+		if err != nil {
+			return editError(want.Name, err)
+		}
+		o.warn(name, change, want, classes)
 		created = created || change.Outcome == manifest.Created
 		if o.output != "" {
-			done = append(done, *byName[name].Session)
+			done = append(done, objectOf(want.Document))
 			return nil
 		}
 		suffix := ""
 		if o.dry() {
 			suffix = " (dry run)"
 		}
-		return o.say("session/%s %s%s", name, change.Outcome, suffix)
+		return o.say("%s %s%s", name, change.Outcome, suffix)
 	})
 	if created {
 		o.warnOfUnread(editor.Reading())
 	}
 	if len(done) > 0 {
-		if err := (&getOptions{globals: o.globals, output: o.output}).print(objects(done), len(documents) > 1); err != nil {
+		if err := (&getOptions{globals: o.globals, output: o.output}).print(done, len(documents) > 1); err != nil {
 			return err
 		}
 	}
@@ -151,18 +163,21 @@ func (o *applyOptions) applyOne(editor *manifest.Editor, want manifest.Declarati
 }
 
 // warn of what a person may not expect.
-func (o *applyOptions) warn(name string, c *manifest.Change, want *spec.Session) {
-	if c.Replaced != "" {
-		o.complain("Warning: session/%s: in %s this was written anew, with the comments in it, and not only what differs: %s.", name, c.File, c.Replaced)
+func (o *applyOptions) warn(name string, c *manifest.Change, want manifest.Declaration, classes *manifest.Classes) {
+	if unknown := classes.Unknown(&want.Document); unknown != "" {
+		o.complain("Warning: %s %s.", name, unknownClass(unknown, classes))
 	}
-	if c.Before != nil && c.Before.Spec.Suspend && !want.Spec.Suspend {
-		o.complain("Warning: session/%s was suspended and is no longer: what was applied does not say spec.suspend: true.", name)
+	if c.Replaced != "" {
+		o.complain("Warning: %s: in %s this was written anew, with the comments in it, and not only what differs: %s.", name, c.File, c.Replaced)
+	}
+	if c.Before != nil && c.Before.Spec.Suspend && !want.Session.Spec.Suspend {
+		o.complain("Warning: %s was suspended and is no longer: what was applied does not say spec.suspend: true.", name)
 	}
 }
 
 // warnOfUnread names what may hold documents that were not found.
 func (o *applyOptions) warnOfUnread(r manifest.Reading) {
-	const unknown = "Warning: %s; whether one of the new sessions is declared there already is not known."
+	const unknown = "Warning: %s; whether one of the new documents is declared there already is not known."
 	for _, root := range r.Roots {
 		if root.Access == manifest.Unreadable {
 			o.complain(unknown, root.Path+": cannot be read: "+root.Message)

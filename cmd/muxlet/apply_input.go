@@ -21,12 +21,12 @@ import (
 
 // input is what files hold that a person names.
 type input struct {
-	// documents that are valid and whose name occurs once.
+	// documents that are valid and whose kind and name occur once.
 	documents []manifest.Declaration
 	// problems of all others, each one line that starts with its place.
 	problems []string
-	// declared has the places of each name.
-	declared map[string][]spec.Position
+	// declared has the places of each kind and name.
+	declared map[manifest.Ref][]spec.Position
 	// taken are the files that were read: one that is named twice is one.
 	taken []os.FileInfo
 }
@@ -34,7 +34,7 @@ type input struct {
 // readInput reads files, directories and standard input (-). Only a command line
 // that makes no sense is an error.
 func (g *globals) readInput(paths []string) (*input, error) {
-	in := &input{declared: map[string][]spec.Position{}}
+	in := &input{declared: map[manifest.Ref][]spec.Position{}}
 	stdin := false
 	for _, path := range paths {
 		switch {
@@ -118,7 +118,7 @@ func (in *input) stream(name string, r io.Reader) {
 			in.problem("%s", problem)
 		}
 		if d.Name != "" {
-			in.declared[d.Name] = append(in.declared[d.Name], d.Position)
+			in.declared[manifest.RefOf(&d.Document)] = append(in.declared[manifest.RefOf(&d.Document)], d.Position)
 		}
 		if len(d.Problems) == 0 {
 			in.documents = append(in.documents, d)
@@ -151,19 +151,12 @@ func unlisted(data []byte) []byte {
 // one is meant is the person's to say.
 func (in *input) dropDuplicates() {
 	in.documents = slices.DeleteFunc(in.documents, func(d manifest.Declaration) bool {
-		return len(in.declared[d.Name]) > 1
+		return len(in.declared[manifest.RefOf(&d.Document)]) > 1
 	})
-	var names []string
-	for name, places := range in.declared {
-		if len(places) > 1 {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		places := in.declared[name]
+	for _, target := range sortedRefs(in.declared) {
+		places := in.declared[target]
 		for _, place := range places[1:] {
-			in.problem("%s: metadata.name: session %q is declared at %s already; none of them is applied", place, name, places[0])
+			in.problem("%s: metadata.name: %s is declared at %s already; none of them is applied", place, target, places[0])
 		}
 	}
 }

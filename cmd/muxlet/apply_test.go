@@ -118,7 +118,7 @@ func TestApplyRefusesASessionThatIsDeclaredTwice(t *testing.T) {
 	mine := c.write("mine.yaml", manifestOf("a"))
 	assert.Equal(t, exitConflict, c.run("apply", "-f", mine))
 	assert.Equal(t, "Error: session \"a\" is declared at /tmp/test/sessions/a.yaml:1:1 and at /tmp/test/sessions/b.yaml:2:1: "+
-		"more than one document declares the session; remove one of them\n", c.errOut)
+		"more than one document declares it; remove one of them\n", c.errOut)
 }
 
 func TestApplyMakesNoSecondDocumentBesideADamagedOne(t *testing.T) {
@@ -138,7 +138,7 @@ func TestApplyWarnsOfWhatItCouldNotLookInto(t *testing.T) {
 	assert.Equal(t, 0, c.run("apply", "-f", c.write("mine.yaml", manifestOf("a")+"---\n"+manifestOf("b"))))
 	assert.Equal(t, "session/a created\nsession/b unchanged\n", c.out)
 	assert.Equal(t, "Warning: /tmp/test/sessions/a.yaml: cannot be read: it is a symbolic link to nowhere, which does not exist; "+
-		"whether one of the new sessions is declared there already is not known.\n", c.errOut)
+		"whether one of the new documents is declared there already is not known.\n", c.errOut)
 	assert.Equal(t, []string{"a-2.yaml", "a.yaml", "b.yaml"}, c.files("sessions"))
 }
 

@@ -18,50 +18,68 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/manifest"
 )
 
 func newEditCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use:   "edit NAME",
-		Short: "Edit the document that declares a session in your editor",
-		Long: "Opens $VISUAL, $EDITOR or vi on a copy of the session's document and puts what you save in its\n" +
-			"place, once it is valid. Nothing else in the file changes. What you wrote is never lost: when it\n" +
-			"cannot be used, its copy is kept and named. No daemon is needed.",
+		Use:   "edit (NAME | clientclass NAME)",
+		Short: "Edit the document that declares a session or a client class in your editor",
+		Long: "Opens $VISUAL, $EDITOR or vi on a copy of the document and puts what you save in its place, once\n" +
+			"it is valid. Nothing else in the file changes. What you wrote is never lost: when it cannot be\n" +
+			"used, its copy is kept and named. No daemon is needed.",
+		Example: "  muxlet edit checkout-bug\n  muxlet edit clientclass gemini\n  muxlet edit cc/gemini",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := sessionNames(args)
+			refs, err := documentRefs(args)
 			if err != nil {
 				return err
 			}
-			if len(names) != 1 {
-				return usagef("edit needs the name of one session")
+			if len(refs) != 1 {
+				return usagef("edit needs the name of one session or client class")
 			}
-			return g.edit(cmd.Context(), names[0])
+			return g.edit(cmd.Context(), refs[0])
 		},
 	}
 }
 
-func (g *globals) edit(ctx context.Context, name string) error {
+func (g *globals) edit(ctx context.Context, target manifest.Ref) error {
 	roots, err := g.manifestRoots(ctx)
 	if err != nil {
 		return err
 	}
-	original, err := manifest.NewEditor(roots).Copy(name)
+	editor := manifest.NewEditor(roots)
+	original, err := editor.Copy(target)
 	if errors.Is(err, manifest.ErrNotDeclared) {
-		return server.NewError(server.ReasonNotFound, name, fmt.Sprintf("session %q not found: no file in %s declares it", name, strings.Join(roots, ", ")))
+		return notDeclared(target, roots)
 	}
 	if err == nil {
 		err = original.Check()
 	}
 	if err != nil {
-		return editError(name, err)
+		return editError(target.Name, err)
 	}
+	classes, err := g.classesIn(editor.Reading())
+	if err != nil {
+		return err
+	}
+	original.Judge = classes.Judge
 	path, err := temporaryCopy(original)
 	if err != nil {
 		return err
 	}
 	e := &editing{globals: g, original: original, path: path, last: original.Text}
 	return e.run()
+}
+
+// notDeclared is the error about what no file declares. A built-in class has no
+// document, and how it gets one is not to be guessed.
+func notDeclared(target manifest.Ref, roots []string) error {
+	message := fmt.Sprintf("%s not found: no file in %s declares it", target, strings.Join(roots, ", "))
+	if target.Kind == spec.KindClientClass && spec.IsBuiltInClass(target.Name) {
+		message = fmt.Sprintf("client class %q is built in: to override it, put the output of \"muxlet get clientclass %[1]s -o yaml\" into a file, change that and apply it", target.Name)
+	}
+	return server.NewError(server.ReasonNotFound, target.Name, message)
 }
 
 // temporaryCopy makes a private file for the editor.
@@ -126,7 +144,7 @@ const headMark = "#muxlet: "
 // head is what stands above the text.
 func (e *editing) head(invalid *manifest.InvalidError) []string {
 	lines := []string{
-		"Edit the document of session " + e.original.Name + " below and save it. Leave it as it is to cancel.",
+		"Edit the document of " + e.original.What() + " " + e.original.Name + " below and save it. Leave it as it is to cancel.",
 		"Lines that begin like this one are removed; all other comments are kept.",
 		"It is put into " + e.original.File,
 	}
@@ -240,7 +258,7 @@ func (e *editing) finish(change *manifest.Change, err error) error {
 		e.complain("Edit cancelled, no changes made.")
 		return nil
 	}
-	return e.say("session/%s edited", e.original.Name)
+	return e.say("%s edited", argumentOf(e.original.Ref))
 }
 
 func (e *editing) cancelled(why string) error {

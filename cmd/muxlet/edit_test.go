@@ -100,7 +100,7 @@ func TestAnEditDoesNotRenameNorAddADocument(t *testing.T) {
 		`sed -i 's/name: a/name: b/' "$1"`:                  `a session cannot be renamed: put "a" back`,
 		`printf -- '---\n' >>"$1"; sed '/^#/d' "$1" >>"$1"`: "a second document",
 		`printf -- 'x: [\n' >>"$1"`:                         "a value is missing here",
-		`sed -i 's/kind: Session/kind: Pod/' "$1"`:          "the only kind here is Session",
+		`sed -i 's/kind: Session/kind: Pod/' "$1"`:          "it must be Session or ClientClass",
 	} {
 		c := newCLI(t, nil)
 		c.declares("", "")

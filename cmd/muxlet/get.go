@@ -216,11 +216,13 @@ type resourceKind int
 const (
 	kindSessions resourceKind = iota
 	kindEvents
+	kindClasses
 )
 
 var kindWords = map[string]resourceKind{
 	"sessions": kindSessions, "session": kindSessions, "ses": kindSessions,
 	"events": kindEvents, "event": kindEvents, "ev": kindEvents,
+	"clientclasses": kindClasses, "clientclass": kindClasses, "cc": kindClasses,
 }
 
 // parseTarget reads [KIND] [NAME...], where a name may be sessions/NAME.
@@ -233,27 +235,4 @@ func parseTarget(args []string) (resourceKind, []string, error) {
 	}
 	names, err := sessionNames(args)
 	return kind, names, err
-}
-
-// sessionNames reads names of sessions, each once.
-func sessionNames(args []string) ([]string, error) {
-	var names []string
-	seen := map[string]bool{}
-	for _, arg := range args {
-		name := arg
-		if kind, rest, ok := strings.Cut(arg, "/"); ok {
-			if known, ok := kindWords[strings.TrimSuffix(kind, "."+spec.GroupVersion.Group)]; !ok || known != kindSessions {
-				return nil, usagef("%q names no session: write NAME or sessions/NAME", arg)
-			}
-			name = rest
-		}
-		if name == "" {
-			return nil, usagef("%q names no session: the name is missing", arg)
-		}
-		if !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }

@@ -48,13 +48,16 @@ func (g *globals) validate(args []string) error {
 	if n := len(check.problems); n > 0 {
 		return fmt.Errorf("%s in %s: correct what is named above", count(n, "problem"), strings.Join(check.where, ", "))
 	}
-	return g.say("%s valid", count(check.valid(), "session"))
+	return g.say("%s valid", check.valid())
 }
 
 // count is 1 session, 2 sessions.
 func count(n int, what string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + what
+	case strings.HasSuffix(what, "s"):
+		return fmt.Sprintf("%d %ses", n, what)
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
@@ -63,19 +66,25 @@ func count(n int, what string) string {
 type check struct {
 	where              []string
 	warnings, problems []string
-	// declared has the places of each name.
-	declared map[string][]spec.Position
+	// declared has the places of each kind and name.
+	declared map[manifest.Ref][]spec.Position
+	// sessions are to be judged by their classes, once all of those are known.
+	sessions []spec.Document
+	classes  manifest.Classes
 }
 
 func (g *globals) readForCheck(args []string) (*check, error) {
-	found := &check{declared: map[string][]spec.Position{}}
+	found := &check{declared: map[manifest.Ref][]spec.Position{}}
+	settings, err := g.settings()
+	if err != nil && len(args) == 0 {
+		return nil, err
+	}
 	roots, explicit := args, true
 	if len(args) == 0 {
-		settings, err := g.settings()
-		if err != nil {
-			return nil, err
-		}
 		roots, explicit = settings.Manifests, false
+	}
+	if settings != nil {
+		found.classes.Default = settings.DefaultClientClassName
 	}
 	found.where = roots
 	if slices.Contains(roots, stdinArgument) {
@@ -88,7 +97,28 @@ func (g *globals) readForCheck(args []string) (*check, error) {
 	}
 	found.reading(manifest.Read(roots), explicit)
 	found.duplicates()
+	if explicit && settings != nil && found.unknown() {
+		// A session alone may be checked before it joins those that have its class.
+		found.classes.AddReading(manifest.Read(settings.Manifests))
+	}
+	found.judge()
 	return found, nil
+}
+
+func (c *check) unknown() bool {
+	return slices.ContainsFunc(c.sessions, func(d spec.Document) bool { return c.classes.Unknown(&d) != "" })
+}
+
+// judge checks each session by its class.
+func (c *check) judge() {
+	for _, doc := range c.sessions {
+		for _, problem := range c.classes.Judge(&doc) {
+			c.problems = append(c.problems, problem.Error())
+		}
+		if unknown := c.classes.Unknown(&doc); unknown != "" {
+			c.warnings = append(c.warnings, fmt.Sprintf("%s: session %q %s.", doc.ClassPlace(), doc.Name, unknownClass(unknown, &c.classes)))
+		}
+	}
 }
 
 // reading takes what the roots hold. A directory that is missing may yet come;
@@ -124,29 +154,39 @@ func (c *check) documents(docs spec.Documents) {
 			c.problems = append(c.problems, problem.Error())
 		}
 		if doc.Name != "" {
-			c.declared[doc.Name] = append(c.declared[doc.Name], doc.Position)
+			c.declared[manifest.RefOf(&doc)] = append(c.declared[manifest.RefOf(&doc)], doc.Position)
+		}
+		if doc.Session != nil {
+			c.sessions = append(c.sessions, doc)
 		}
 	}
+	c.classes.Add(docs.Items...)
 }
 
 // duplicates are problems of every place after the first.
 func (c *check) duplicates() {
-	for _, name := range c.names() {
-		places := c.declared[name]
+	for _, target := range sortedRefs(c.declared) {
+		places := c.declared[target]
 		for _, place := range places[1:] {
-			c.problems = append(c.problems, fmt.Sprintf("%s: metadata.name: session %q is declared at %s already", place, name, places[0]))
+			c.problems = append(c.problems, fmt.Sprintf("%s: metadata.name: %s is declared at %s already", place, target, places[0]))
 		}
 	}
 }
 
-func (c *check) names() []string {
-	var names []string
-	for name := range c.declared {
-		names = append(names, name)
+// valid counts what is declared, once there is no problem.
+func (c *check) valid() string {
+	classes := 0
+	for target := range c.declared {
+		if target.Kind == spec.KindClientClass {
+			classes++
+		}
 	}
-	slices.Sort(names)
-	return names
+	sessions := len(c.declared) - classes
+	switch {
+	case classes == 0:
+		return count(sessions, "session")
+	case sessions == 0:
+		return count(classes, "client class")
+	}
+	return count(sessions, "session") + " and " + count(classes, "client class")
 }
-
-// valid counts the sessions, once there is no problem.
-func (c *check) valid() int { return len(c.declared) }

@@ -31,11 +31,18 @@ const (
 type DesiredSet struct {
 	// Sessions by name: all that are declared, and all that are known.
 	Sessions map[string]Desired
+	// Classes that are declared, by name. Class resolves a name.
+	Classes map[string]DesiredClass
 	// Problems of roots, files and documents, in the order of the reading.
 	Problems []spec.Problem
 	// NextCheck is when another Reading can bring a removal without any change of
 	// a file; zero when nothing settles.
 	NextCheck time.Time
+
+	// doubt says why any class may be declared where nobody could look, doubts the same
+	// of single ones.
+	doubt  string
+	doubts map[string]string
 }
 
 // Desired is what the manifests want of one session.
@@ -99,4 +106,7 @@ type Policy struct {
 	// GuardMin and GuardPercent: a removal is held when at least that many, and
 	// at least that percentage of the known sessions, are missing at once.
 	GuardMin, GuardPercent int
+	// DefaultClass is the client class of a session that names none and has no command
+	// of its own. Default: claude.
+	DefaultClass string
 }

@@ -20,8 +20,8 @@ import (
 )
 
 // ErrNotDeclared is matched by the error of an edit of a file that does not
-// declare the session.
-var ErrNotDeclared = errors.New("the session is not declared there")
+// declare the session or the client class.
+var ErrNotDeclared = errors.New("it is not declared there")
 
 // ErrReadOnly is matched by the error of an edit of a file that may not be
 // written: by its mode (no write bit counts for root too), by its directory or
@@ -52,7 +52,7 @@ var edits sync.Mutex
 // untouched then.
 func SetSuspend(file, name string, suspend bool) error {
 	return again(func() error {
-		s, err := openSource(file, name)
+		s, err := openSource(file, SessionRef(name))
 		if err != nil {
 			return err
 		}
@@ -104,9 +104,14 @@ func (s *source) suspended(name string, suspend bool) ([]byte, error) {
 //
 // The error matches ErrNotDeclared, ErrReadOnly or ErrNotEditable; the file is
 // untouched then.
-func Remove(file, name string) error {
+func Remove(file, name string) error { return removeFrom(file, SessionRef(name)) }
+
+// RemoveClass does the same with the document of a client class.
+func RemoveClass(file, name string) error { return removeFrom(file, ClassRef(name)) }
+
+func removeFrom(file string, r Ref) error {
 	return again(func() error {
-		s, err := openSource(file, name)
+		s, err := openSource(file, r)
 		if err != nil {
 			return err
 		}
@@ -139,46 +144,46 @@ type source struct {
 	part part
 }
 
-func openSource(file, name string) (*source, error) {
+func openSource(file string, r Ref) (*source, error) {
 	s := &source{file: file}
 	if err := s.load(); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("find session %q in %s: %w: %w", name, file, ErrNotDeclared, err)
+			return nil, fmt.Errorf("find %s in %s: %w: %w", r, file, ErrNotDeclared, err)
 		}
-		return nil, fmt.Errorf("find session %q in %s: %w", name, file, err)
+		return nil, fmt.Errorf("find %s in %s: %w", r, file, err)
 	}
-	return s, s.find(name)
+	return s, s.find(r)
 }
 
-// find decodes the file and locates the only document of the session.
-func (s *source) find(name string) error {
+// find decodes the file and locates the only document of that kind and name.
+func (s *source) find(r Ref) error {
 	s.decoded = spec.DecodeFile(s.file, s.data)
-	return s.locate(name)
+	return s.locate(r)
 }
 
 // locate finds the document in what is decoded.
-func (s *source) locate(name string) error {
+func (s *source) locate(r Ref) error {
 	s.item = -1
 	for i, doc := range s.decoded.Items {
-		if doc.Name != name {
+		if RefOf(&doc) != r {
 			continue
 		}
 		if s.item >= 0 {
 			first := s.decoded.Items[s.item].Line
-			return fmt.Errorf("%s declares session %q twice, in lines %d and %d: %w", s.file, name, first, doc.Line, ErrNotEditable)
+			return fmt.Errorf("%s declares %s twice, in lines %d and %d: %w", s.file, r, first, doc.Line, ErrNotEditable)
 		}
 		s.item = i
 	}
 	if s.item < 0 {
-		return s.notFound(name)
+		return s.notFound(r)
 	}
 	s.part = partAt(s.data, s.decoded.Items[s.item].Line)
 	return nil
 }
 
-// notFound tells a file that does not declare the session from one that cannot
+// notFound tells a file that does not declare it from one that cannot
 // be understood.
-func (s *source) notFound(name string) error {
+func (s *source) notFound(r Ref) error {
 	problems := slices.Clone(s.decoded.Problems)
 	for _, doc := range s.decoded.Items {
 		if doc.Name == "" {
@@ -186,9 +191,9 @@ func (s *source) notFound(name string) error {
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("find session %q in %s: %w: %w", name, s.file, ErrNotEditable, problems[0])
+		return fmt.Errorf("find %s in %s: %w: %w", r, s.file, ErrNotEditable, problems[0])
 	}
-	return fmt.Errorf("find session %q in %s: %w", name, s.file, ErrNotDeclared)
+	return fmt.Errorf("find %s in %s: %w", r, s.file, ErrNotDeclared)
 }
 
 func firstProblem(problems []spec.Problem) error {
@@ -272,7 +277,7 @@ func sameDocuments(want []spec.Document, got spec.Documents) error {
 	}
 	for i, w := range want {
 		g := got.Items[i]
-		if w.Name != g.Name || !reflect.DeepEqual(w.Session, g.Session) || len(w.Problems) != len(g.Problems) {
+		if RefOf(&w) != RefOf(&g) || !reflect.DeepEqual(w.Object(), g.Object()) || len(w.Problems) != len(g.Problems) {
 			return fmt.Errorf("the edit would change more of document %d than it should", i+1)
 		}
 	}

@@ -215,7 +215,7 @@ func TestApplyMakesNoSecondFileWhileTheFirstIsWritten(t *testing.T) {
 	e := NewEditor([]string{dir})
 	_, err = e.Apply(declarationOf(t, yamlOf("a", "2")))
 	require.ErrorIs(t, err, ErrChanged)
-	_, err = e.Copy("a")
+	_, err = e.Copy(SessionRef("a"))
 	require.ErrorIs(t, err, ErrChanged)
 	require.NoError(t, f.Close())
 	c, err := e.Apply(declarationOf(t, yamlOf("a", "2")))

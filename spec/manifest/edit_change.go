@@ -22,9 +22,9 @@ type Outcome string
 
 // The outcomes.
 const (
-	// Created: the session gets a file.
+	// Created: it gets a file.
 	Created Outcome = "created"
-	// Configured: the document that declares the session is edited.
+	// Configured: the document that declares it is edited.
 	Configured Outcome = "configured"
 	// Unchanged: the document says what is wanted.
 	Unchanged Outcome = "unchanged"
@@ -39,7 +39,8 @@ type Change struct {
 	// only a part of it differs, and why: a field's path, or all of the document.
 	// Empty when nothing is touched but what differs.
 	Replaced string
-	// Before is what the document declared before; nil when that is not known.
+	// Before is the session that the document declared before; nil when that is not
+	// known, and for a client class.
 	Before *spec.Session
 
 	source *source
@@ -73,11 +74,11 @@ func (c *Change) Check() error {
 	return c.source.writable()
 }
 
-// configure makes the document of the session say what is wanted.
+// configure makes the document say what is wanted.
 func (s *source) configure(want Declaration) (*Change, error) {
 	tree, err := want.tree()
 	if err != nil {
-		return nil, fmt.Errorf("configure session %q: %w", want.Name, err)
+		return nil, fmt.Errorf("configure %s: %w", want.ref(), err)
 	}
 	change := &Change{Outcome: Configured, File: s.file, Before: s.decoded.Items[s.item].Session, source: s}
 	if s.saysAlready(tree) {
@@ -85,7 +86,7 @@ func (s *source) configure(want Declaration) (*Change, error) {
 		return change, nil
 	}
 	items := slices.Clone(s.decoded.Items)
-	items[s.item].Session, items[s.item].Problems = want.Session, nil
+	items[s.item].Session, items[s.item].Class, items[s.item].Problems = want.Session, want.Class, nil
 	part, anew, failed := rewritten(s.data[s.part.start:s.part.end], tree, s.lineEnd(), false)
 	if failed == nil {
 		change.edited = slices.Concat(s.data[:s.part.start], part, s.data[s.part.end:])
@@ -101,13 +102,15 @@ func (s *source) configure(want Declaration) (*Change, error) {
 	return change, s.verify(change.edited, items)
 }
 
+func (d Declaration) ref() Ref { return RefOf(&d.Document) }
+
 // tree is what the document declares.
 func (d Declaration) tree() (*yaml.Node, error) {
 	root, err := spec.Root(d.Text)
 	if err != nil {
 		return nil, err
 	}
-	if root == nil || d.Session == nil {
+	if root == nil || d.Object() == nil {
 		return nil, firstProblem(d.Problems)
 	}
 	return resolved(root, "", isJSON(d.Text)), nil
@@ -116,7 +119,7 @@ func (d Declaration) tree() (*yaml.Node, error) {
 // saysAlready tells that the document says what is wanted, word for word: what
 // it leaves to a default is left to it there too.
 func (s *source) saysAlready(want *yaml.Node) bool {
-	if s.decoded.Items[s.item].Session == nil {
+	if s.decoded.Items[s.item].Object() == nil {
 		return false
 	}
 	root, err := spec.Root(s.data[s.part.start:s.part.end])
@@ -134,7 +137,7 @@ func (s *source) replaced(want Declaration, tree *yaml.Node) ([]byte, error) {
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
 		if err := encoder.Encode(spec.ValueOf(tree)); err != nil {
-			return nil, fmt.Errorf("write session %q as JSON: %w", want.Name, err)
+			return nil, fmt.Errorf("write %s as JSON: %w", want.ref(), err)
 		}
 		return at.with(s.data, withLineEnd(text.Bytes(), eol), eol), nil
 	}
@@ -181,19 +184,22 @@ func (d Declaration) cleaned(tree *yaml.Node) []byte {
 	return text
 }
 
-// Copy is the text of the document that declares a session, to be edited by a
-// person.
+// Copy is the text of a document, to be edited by a person.
 type Copy struct {
-	// Name of the session and File that declares it.
-	Name, File string
+	// Ref is what it declares.
+	Ref
+	// File that declares it.
+	File string
 	// Text of the document, with its comments.
 	Text []byte
+	// Judge, when it is given, says what else is wrong with an edited document.
+	Judge func(*spec.Document) []spec.Problem
 }
 
 // Check is the error that an edit of the document would have whatever it says,
 // such as one that matches ErrReadOnly. It changes nothing.
 func (c Copy) Check() error {
-	s, err := openSource(c.File, c.Name)
+	s, err := openSource(c.File, c.Ref)
 	if err != nil {
 		return err
 	}
@@ -210,14 +216,14 @@ func (e *InvalidError) Error() string { return firstProblem(e.Problems).Error() 
 // are made those of the file, and nothing around the document changes.
 //
 // The error is an *InvalidError for a text that is not one valid document of the
-// same session, and matches ErrChanged when the document is not what it was when
+// same kind and name, and matches ErrChanged when the document is not what it was when
 // it was copied.
 func (c Copy) Replace(edited []byte) (*Change, error) {
 	want, err := c.declaration(edited)
 	if err != nil {
 		return nil, err
 	}
-	s, err := openSource(c.File, c.Name)
+	s, err := openSource(c.File, c.Ref)
 	if errors.Is(err, ErrNotDeclared) {
 		return nil, fmt.Errorf("edit %s: %w: %w", c.File, ErrChanged, err)
 	}
@@ -236,12 +242,20 @@ func (c Copy) Replace(edited []byte) (*Change, error) {
 		return change, nil
 	}
 	items := slices.Clone(s.decoded.Items)
-	items[s.item].Session, items[s.item].Problems = want.Session, nil
+	items[s.item].Session, items[s.item].Class, items[s.item].Problems = want.Session, want.Class, nil
 	return change, s.verify(change.edited, items)
 }
 
+// argument names it on a command line.
+func (c Copy) argument() string {
+	if c.Kind == spec.KindClientClass {
+		return "clientclass " + c.Name
+	}
+	return c.Name
+}
+
 // declaration decodes the edited text, which must be one valid document of the
-// same session.
+// same kind and name.
 func (c Copy) declaration(edited []byte) (Declaration, error) {
 	declarations, problems := Declarations("", edited)
 	at := func(line int, path, message string) error {
@@ -251,7 +265,7 @@ func (c Copy) declaration(edited []byte) (Declaration, error) {
 	case len(problems) > 0:
 		return Declaration{}, &InvalidError{problems}
 	case len(declarations) == 0:
-		return Declaration{}, at(1, "", "the document is empty; \"muxlet delete "+c.Name+"\" removes a session")
+		return Declaration{}, at(1, "", fmt.Sprintf("the document is empty; \"muxlet delete %s\" removes a %s", c.argument(), c.What()))
 	case len(declarations) > 1:
 		return Declaration{}, at(declarations[1].Line, "", "a second document; edit one at a time")
 	}
@@ -259,8 +273,15 @@ func (c Copy) declaration(edited []byte) (Declaration, error) {
 	switch {
 	case len(d.Problems) > 0:
 		return d, &InvalidError{d.Problems}
+	case d.Kind != c.Kind:
+		return d, at(d.Line, "kind", fmt.Sprintf("the kind cannot be changed: put %s back", c.Kind))
 	case d.Name != c.Name:
-		return d, at(d.Line, "metadata.name", fmt.Sprintf("a session cannot be renamed: put %q back, or make a new session with \"muxlet apply\" and delete this one", c.Name))
+		return d, at(d.Line, "metadata.name", fmt.Sprintf("a %[1]s cannot be renamed: put %[2]q back, or make a new %[1]s with \"muxlet apply\" and delete this one", c.What(), c.Name))
+	}
+	if c.Judge != nil {
+		if problems := c.Judge(&d.Document); len(problems) > 0 {
+			return d, &InvalidError{problems}
+		}
 	}
 	return d, nil
 }

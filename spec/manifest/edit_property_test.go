@@ -366,7 +366,7 @@ func requireEdit(t *testing.T, a author, label string, have, want *value) {
 	file := before + text + after
 
 	s := sourceOf(file)
-	require.NoError(t, s.find("a"), "%s: %s", label, file)
+	require.NoError(t, s.find(SessionRef("a")), "%s: %s", label, file)
 	declaration := declarationOf(t, wanted)
 	c, err := s.configure(declaration)
 	require.NoError(t, err, "%s: %s\nwanted:\n%s", label, file, wanted)
@@ -394,7 +394,7 @@ func requireEdit(t *testing.T, a author, label string, have, want *value) {
 
 func requireSays(t *testing.T, s *source, got string, want Declaration, show string) {
 	after := sourceOf(got)
-	require.NoError(t, after.find("a"), show)
+	require.NoError(t, after.find(SessionRef("a")), show)
 	require.Equal(t, want.Session, after.decoded.Items[after.item].Session, show)
 	again, err := after.configure(want)
 	require.NoError(t, err, show)
@@ -436,7 +436,7 @@ func (p *page) insideRemoved(i int, changed []string) bool {
 // requireVerbs checks suspend and delete on the same file.
 func requireVerbs(t *testing.T, file, before, after string) {
 	s := sourceOf(file)
-	require.NoError(t, s.find("a"))
+	require.NoError(t, s.find(SessionRef("a")))
 	for _, suspend := range []bool{true, false} {
 		edited, err := s.suspended("a", suspend)
 		require.NoError(t, err, file)

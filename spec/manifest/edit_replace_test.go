@@ -189,7 +189,7 @@ func TestANameOfAnyLengthCanBeEdited(t *testing.T) {
 func TestWhatACrashLeavesBesideAFileIsNoManifest(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, filepath.Join(dir, "a.yaml"), shop)
-	s, err := openSource(path, "a")
+	s, err := openSource(path, SessionRef("a"))
 	require.NoError(t, err)
 	edited, err := s.suspended("a", true)
 	require.NoError(t, err)
@@ -312,7 +312,7 @@ func FuzzApply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file, want string) {
 		all, _ := Declarations("want.yaml", []byte(want))
 		s := sourceOf(file)
-		if s.find("a") != nil {
+		if s.find(SessionRef("a")) != nil {
 			return
 		}
 		for _, d := range all {

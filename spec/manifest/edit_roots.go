@@ -19,9 +19,9 @@ import (
 	"github.com/muxlet/muxlet/spec/durable"
 )
 
-// ErrDeclaredTwice is matched by the error about a session that more than one
-// document declares.
-var ErrDeclaredTwice = errors.New("more than one document declares the session")
+// ErrDeclaredTwice is matched by the error about a session or a client class that more
+// than one document declares.
+var ErrDeclaredTwice = errors.New("more than one document declares it")
 
 // Editor edits what the manifest roots declare. It reads them once; a file that
 // it has written, or found to be changed, is read again. It is not safe for
@@ -29,18 +29,18 @@ var ErrDeclaredTwice = errors.New("more than one document declares the session")
 type Editor struct {
 	roots   []string
 	reading Reading
-	places  map[string][]spec.Position
+	places  map[Ref][]spec.Position
 	sources map[string]*source
 }
 
 // NewEditor reads the roots.
 func NewEditor(roots []string) *Editor {
-	e := &Editor{roots: roots, reading: Read(roots), places: map[string][]spec.Position{}, sources: map[string]*source{}}
+	e := &Editor{roots: roots, reading: Read(roots), places: map[Ref][]spec.Position{}, sources: map[string]*source{}}
 	e.readPassing()
 	for _, file := range e.reading.Files {
 		for _, doc := range file.Items {
 			if doc.Name != "" {
-				e.places[doc.Name] = append(e.places[doc.Name], doc.Position)
+				e.places[RefOf(&doc)] = append(e.places[RefOf(&doc)], doc.Position)
 			}
 		}
 	}
@@ -65,28 +65,28 @@ func (e *Editor) readPassing() {
 // Reading is what the roots held.
 func (e *Editor) Reading() Reading { return e.reading }
 
-// Locate tells which file declares a session. The error matches ErrNotDeclared,
+// Locate tells which file declares a session or a client class. The error matches ErrNotDeclared,
 // ErrDeclaredTwice, or ErrNotEditable when a file that cannot be understood may
 // declare it, and ErrChanged when one may that is being written.
-func (e *Editor) Locate(name string) (string, error) {
-	switch places := e.places[name]; len(places) {
+func (e *Editor) Locate(r Ref) (string, error) {
+	switch places := e.places[r]; len(places) {
 	case 0:
 	case 1:
 		return places[0].File, nil
 	default:
-		return "", fmt.Errorf("session %q is declared at %s and at %s: %w; remove one of them", name, places[0], places[1], ErrDeclaredTwice)
+		return "", fmt.Errorf("%s is declared at %s and at %s: %w; remove one of them", r, places[0], places[1], ErrDeclaredTwice)
 	}
 	for _, file := range e.reading.Files {
-		if slices.Contains(file.Names, name) {
-			return "", fmt.Errorf("%w: %s may declare session %q and cannot be understood: %w", ErrNotEditable, file.Path, name, whyNameless(file.Documents))
+		if slices.Contains(r.namesIn(file.Documents), r.Name) {
+			return "", fmt.Errorf("%w: %s may declare %s and cannot be understood: %w", ErrNotEditable, file.Path, r, whyNameless(file.Documents))
 		}
 	}
 	for _, unread := range e.reading.Unread {
 		if unread.Passing {
-			return "", fmt.Errorf("find session %q: %s may declare it: %w", name, unread.Path, errWriting)
+			return "", fmt.Errorf("find %s: %s may declare it: %w", r, unread.Path, errWriting)
 		}
 	}
-	return "", fmt.Errorf("session %q: %w", name, ErrNotDeclared)
+	return "", fmt.Errorf("%s: %w", r, ErrNotDeclared)
 }
 
 // whyNameless is why a document without a name cannot be understood.
@@ -101,14 +101,14 @@ func whyNameless(d spec.Documents) error {
 }
 
 // Apply works out how the roots come to declare what is wanted: the document
-// that declares the session is edited as little as possible, fields that are not
+// that declares it is edited as little as possible, fields that are not
 // wanted are removed from it, and one that no file declares gets a file of its
 // own in the first root that is a directory. Nothing is written.
 //
 // The error matches those of Locate, or ErrChanged: then the roots were read
 // anew, and it can be asked again.
 func (e *Editor) Apply(want Declaration) (*Change, error) {
-	file, err := e.Locate(want.Name)
+	file, err := e.Locate(want.ref())
 	if errors.Is(err, ErrNotDeclared) {
 		return e.new(want)
 	}
@@ -118,25 +118,25 @@ func (e *Editor) Apply(want Declaration) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.open(file, want.Name)
+	s, err := e.open(file, want.ref())
 	if err != nil {
 		return nil, err
 	}
 	return s.configure(want)
 }
 
-// Copy gives the text of a session's document, valid or not. The error matches
+// Copy gives the text of a document, valid or not. The error matches
 // those of Locate.
-func (e *Editor) Copy(name string) (Copy, error) {
-	file, err := e.Locate(name)
+func (e *Editor) Copy(r Ref) (Copy, error) {
+	file, err := e.Locate(r)
 	if err != nil {
 		return Copy{}, err
 	}
-	s, err := openSource(file, name)
+	s, err := openSource(file, r)
 	if err != nil {
 		return Copy{}, err
 	}
-	return Copy{Name: name, File: file, Text: slices.Clone(regionOf(s.data, s.part).text(s.data))}, nil
+	return Copy{Ref: r, File: file, Text: slices.Clone(regionOf(s.data, s.part).text(s.data))}, nil
 }
 
 // Write makes a change and forgets what was known of the file. After an error
@@ -151,21 +151,21 @@ func (e *Editor) Write(c *Change) error {
 	return err
 }
 
-// open decodes a file once for all of its sessions.
-func (e *Editor) open(file, name string) (*source, error) {
+// open decodes a file once for all of its documents.
+func (e *Editor) open(file string, r Ref) (*source, error) {
 	known := e.sources[file]
 	if known == nil {
-		s, err := openSource(file, name)
+		s, err := openSource(file, r)
 		if err == nil {
 			e.sources[file] = s
 		}
 		return s, err
 	}
 	s := *known
-	return &s, s.locate(name)
+	return &s, s.locate(r)
 }
 
-// new works out the file of a session that none declares.
+// new works out the file of what none declares.
 func (e *Editor) new(want Declaration) (*Change, error) {
 	dir, err := e.directory()
 	if err != nil {
@@ -173,7 +173,7 @@ func (e *Editor) new(want Declaration) (*Change, error) {
 	}
 	tree, err := want.tree()
 	if err != nil {
-		return nil, fmt.Errorf("create session %q: %w", want.Name, err)
+		return nil, fmt.Errorf("create %s: %w", want.ref(), err)
 	}
 	text := slices.Clone(want.cleaned(tree))
 	if !endsLine(text) {
@@ -181,18 +181,18 @@ func (e *Editor) new(want Declaration) (*Change, error) {
 	}
 	path, own := freeName(dir, want.Name)
 	if !own {
-		// What has the session's own name may have been put there since the roots were
-		// read, and may be the session's document.
+		// What has its own name may have been put there since the roots were read, and
+		// may be its document.
 		now := NewEditor(e.roots)
-		if _, err := now.Locate(want.Name); !errors.Is(err, ErrNotDeclared) {
+		if _, err := now.Locate(want.ref()); !errors.Is(err, ErrNotDeclared) {
 			*e = *now
-			return nil, fmt.Errorf("create session %q: %w", want.Name, ErrChanged)
+			return nil, fmt.Errorf("create %s: %w", want.ref(), ErrChanged)
 		}
 	}
 	change := &Change{Outcome: Created, File: path, edited: text}
 	got := spec.DecodeFile(change.File, text)
-	if len(got.Items) != 1 || !reflect.DeepEqual(got.Items[0].Session, want.Session) {
-		return nil, fmt.Errorf("create session %q: %w: its text does not stand alone; write it without directives", want.Name, ErrNotEditable)
+	if len(got.Items) != 1 || !reflect.DeepEqual(got.Items[0].Object(), want.Object()) {
+		return nil, fmt.Errorf("create %s: %w: its text does not stand alone; write it without directives", want.ref(), ErrNotEditable)
 	}
 	return change, nil
 }

@@ -283,7 +283,7 @@ func TestEditsOfOneFileAtOnceAreAllMade(t *testing.T) {
 
 func TestAFileThatSomebodyElseChangedIsNotOverwritten(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "a.yaml"), head+"spec:\n"+body)
-	s, err := openSource(path, "a")
+	s, err := openSource(path, SessionRef("a"))
 	require.NoError(t, err)
 	edited, err := s.suspended("a", true)
 	require.NoError(t, err)
@@ -344,7 +344,7 @@ func TestAWriterThatRestsDoesNotKeepAFileFromBeingEdited(t *testing.T) {
 
 func TestAnEditThatWouldChangeAnythingElseIsRefused(t *testing.T) {
 	s := sourceOf(head + "spec:\n" + body + "---\n" + other)
-	require.NoError(t, s.find("a"))
+	require.NoError(t, s.find(SessionRef("a")))
 	want := s.decoded.Items
 	require.NoError(t, s.verify([]byte("# fine\n"+string(s.data)), want))
 	for name, edited := range map[string]string{
@@ -369,7 +369,7 @@ func FuzzAnEditChangesNothingElse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content string) {
 		s := sourceOf(content)
-		if s.find("a") != nil {
+		if s.find(SessionRef("a")) != nil {
 			return
 		}
 		for _, suspend := range []bool{true, false} {

@@ -65,7 +65,7 @@ func (c *resolution) weigh(d *Desired, m *memory, suspicion, crowd string) {
 	if c.passing(m.file) {
 		m.since = c.now
 	}
-	unread, problems := c.unread(d.Name, m.file)
+	unread, problems := c.unreadSession(d.Name, m.file)
 	m.damaged = len(problems) > 0
 	switch {
 	case m.damaged:
@@ -121,11 +121,16 @@ func (d *Desired) remove(v verdict) {
 	}
 }
 
-// unread tells whether a part that was not understood may declare the session:
-// problems of a damaged file, or the reason why a part could not be read.
-func (c *resolution) unread(name, file string) (why string, problems []spec.Problem) {
+func (c *resolution) unreadSession(name, file string) (why string, problems []spec.Problem) {
+	return c.unread(file, func(damage damage) bool { return slices.Contains(damage.names, name) })
+}
+
+// unread tells whether a part that was not understood may declare what was last
+// declared in file: problems of a damaged file that names it, or the reason why a part
+// could not be read.
+func (c *resolution) unread(file string, names func(damage) bool) (why string, problems []spec.Problem) {
 	for _, damage := range c.index.damaged {
-		if damage.file == file || slices.Contains(damage.names, name) {
+		if damage.file == file || names(damage) {
 			return "", damage.problems
 		}
 	}
@@ -166,7 +171,7 @@ func (c *resolution) crowd(missing []string) string {
 	}
 	for _, name := range missing {
 		m := c.next.sessions[name]
-		why, problems := c.unread(name, m.file)
+		why, problems := c.unreadSession(name, m.file)
 		if m.verdict == undecided && why == "" && len(problems) == 0 && !c.passing(m.file) {
 			gone++
 		}

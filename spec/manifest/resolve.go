@@ -30,16 +30,17 @@ func Resolve(prev State, r Reading, known []Known, now time.Time, p Policy) (Des
 		prev:    prev,
 		next:    prev.clone(),
 		known:   make(map[string]Known, len(known)),
-		set:     DesiredSet{Sessions: make(map[string]Desired, len(known))},
+		set:     DesiredSet{Sessions: make(map[string]Desired, len(known)), Classes: map[string]DesiredClass{}},
 	}
 	for _, k := range known {
 		c.known[k.Name] = k
 		c.learn(k)
 	}
+	missing := c.missing()
+	c.classes(missing)
 	for _, name := range c.index.names() {
 		c.present(name, c.index.places[name])
 	}
-	missing := c.missing()
 	c.removals(missing)
 	c.rememberRoots(missing)
 	c.forget()
@@ -74,7 +75,7 @@ func (c *resolution) learn(k Known) {
 	c.next.sessions[k.Name] = m
 }
 
-// place is one document that declares a session.
+// place is one document that declares a session or a class.
 type place struct {
 	file string
 	doc  spec.Document
@@ -84,14 +85,18 @@ func (p place) String() string { return fmt.Sprintf("%s:%d", p.file, p.doc.Line)
 
 // index is a Reading by name.
 type index struct {
+	// places of the sessions, and classes those of the client classes.
 	places  map[string][]place
+	classes map[string][]place
 	damaged []damage
 }
 
 // damage is a file that may declare more than was understood.
 type damage struct {
-	file     string
+	file string
+	// names of sessions and of classes.
 	names    []string
+	classes  []string
 	problems []spec.Problem
 }
 
@@ -106,18 +111,22 @@ func foreignToNames(r rune) bool {
 }
 
 func indexOf(r Reading) index {
-	x := index{places: map[string][]place{}}
+	x := index{places: map[string][]place{}, classes: map[string][]place{}}
 	for _, f := range r.Files {
 		unnamed := slices.Clone(f.Problems)
 		for _, doc := range f.Items {
+			at := x.places
+			if doc.Kind == spec.KindClientClass {
+				at = x.classes
+			}
 			if nameable(doc.Name) {
-				x.places[doc.Name] = append(x.places[doc.Name], place{file: f.Path, doc: doc})
+				at[doc.Name] = append(at[doc.Name], place{file: f.Path, doc: doc})
 				continue
 			}
 			unnamed = append(unnamed, doc.Problems...)
 		}
 		if len(unnamed) > 0 {
-			x.damaged = append(x.damaged, damage{file: f.Path, names: f.Names, problems: unnamed})
+			x.damaged = append(x.damaged, damage{file: f.Path, names: f.Names, classes: f.ClassNames, problems: unnamed})
 		}
 	}
 	return x
@@ -176,16 +185,17 @@ func (c *resolution) choose(m *memory, places []place) (place, bool) {
 func (c *resolution) accept(d *Desired, m *memory, p place) {
 	m.file = p.file
 	d.File, d.Line = p.file, p.doc.Line
-	if p.doc.Session != nil {
+	session, problems := c.session(&p.doc)
+	if session != nil {
 		// A file that was written anew without a change gives the same session.
-		if !equality.Semantic.DeepEqual(m.good, p.doc.Session) {
-			m.good = p.doc.Session
+		if !equality.Semantic.DeepEqual(m.good, session) {
+			m.good = session
 		}
 		d.Session, d.Reason = m.good, spec.ReasonAccepted
 		return
 	}
-	d.Session, d.Reason, d.Problems = m.good, spec.ReasonInvalid, slices.Clone(p.doc.Problems)
-	d.Message = invalidMessage(p.doc.Problems, m.good)
+	d.Session, d.Reason, d.Problems = m.good, spec.ReasonInvalid, slices.Clone(problems)
+	d.Message = invalidMessage(problems, m.good)
 }
 
 // mostPlaces is how many places of one name are listed: a file may repeat one
@@ -194,12 +204,7 @@ const mostPlaces = 5
 
 // duplicate names the places of a name.
 func (d *Desired) duplicate(places []place, chosen place, found bool) {
-	for _, p := range places[:min(mostPlaces, len(places))] {
-		d.Problems = append(d.Problems, spec.Problem{
-			Position: p.doc.Position, Path: "metadata.name",
-			Message: fmt.Sprintf("session %q is declared by %s too; keep one of them", d.Name, others(places, p)),
-		})
-	}
+	d.Problems = append(d.Problems, duplicates(SessionRef(d.Name), places)...)
 	text := fmt.Sprintf("declared in %s: nothing is started until only one is left", others(places, place{}))
 	if found {
 		text = fmt.Sprintf("declared in %s and passed over in %s; keep one of them", chosen, others(places, chosen))
@@ -208,6 +213,18 @@ func (d *Desired) duplicate(places []place, chosen place, found bool) {
 		text = d.Message + "; also " + text
 	}
 	d.Message = text
+}
+
+// duplicates is a problem for each of the first places.
+func duplicates(r Ref, places []place) []spec.Problem {
+	var problems []spec.Problem
+	for _, p := range places[:min(mostPlaces, len(places))] {
+		problems = append(problems, spec.Problem{
+			Position: p.doc.Position, Path: "metadata.name",
+			Message: fmt.Sprintf("%s is declared by %s too; keep one of them", r, others(places, p)),
+		})
+	}
+	return problems
 }
 
 // others lists the places but one.
@@ -275,20 +292,30 @@ func problemsOf(f File) []spec.Problem {
 	return list
 }
 
+// addDuplicates adds the problems that only all documents together have: a name that
+// is given twice, and what the client class of a session does not permit.
 func (c *resolution) addDuplicates() {
 	told := make(map[spec.Problem]bool, len(c.set.Problems))
 	for _, p := range c.set.Problems {
 		told[p] = true
 	}
-	for _, name := range c.index.names() {
-		if len(c.index.places[name]) < 2 {
-			continue
-		}
-		for _, p := range c.set.Sessions[name].Problems {
-			if p.Path == "metadata.name" && !told[p] {
+	add := func(problems []spec.Problem) {
+		for _, p := range problems {
+			if !told[p] {
 				told[p] = true
 				c.set.Problems = append(c.set.Problems, p)
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.index.classes)) {
+		if len(c.index.classes[name]) > 1 {
+			add(c.set.Classes[name].Problems)
+		}
+	}
+	for _, name := range c.index.names() {
+		places := c.index.places[name]
+		if len(places) > 1 || places[0].doc.Session != nil {
+			add(c.set.Sessions[name].Problems)
 		}
 	}
 }

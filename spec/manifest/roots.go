@@ -55,6 +55,9 @@ func (c *resolution) rememberRoots(missing []string) {
 	pending := slices.ContainsFunc(missing, func(name string) bool {
 		return c.next.sessions[name].verdict == undecided
 	})
+	for _, d := range c.set.Classes {
+		pending = pending || d.Presence == Held
+	}
 	before := c.next.roots
 	c.next.roots = make(map[string]baseline, len(c.reading.Roots))
 	for _, root := range c.reading.Roots {

@@ -16,6 +16,7 @@ import (
 type State struct {
 	roots    map[string]baseline
 	sessions map[string]memory
+	classes  map[string]classMemory
 }
 
 // baseline is a root as it was when nothing was missing.
@@ -57,16 +58,23 @@ const (
 )
 
 // Confirm ends the holds of the named sessions: the next Resolve removes them,
-// unless their documents are back. With no names it ends all holds, except of
-// sessions whose file is damaged: a typing mistake somewhere else is no part of
+// unless their documents are back. With no names it ends all holds, those of client
+// classes too, except of sessions whose file is damaged: a typing mistake somewhere else is no part of
 // what a person who confirms has in mind.
 func Confirm(s State, names []string) State {
 	next := s.clone()
-	if names == nil {
+	all := names == nil
+	if all {
 		for name, m := range next.sessions {
 			if m.held != "" && !m.damaged {
 				names = append(names, name)
 			}
+		}
+	}
+	for name, m := range next.classes {
+		if all && m.held != "" && !m.damaged {
+			m.verdict = confirmed
+			next.classes[name] = m
 		}
 	}
 	for _, name := range names {
@@ -92,17 +100,31 @@ func Deleted(s State, name string) State {
 	return next
 }
 
+// DeletedClass does the same for a client class, if no document declares it in the
+// reading that is resolved next.
+func DeletedClass(s State, name string) State {
+	next := s.clone()
+	if m, found := next.classes[name]; found {
+		m.verdict = deleted
+		next.classes[name] = m
+	}
+	return next
+}
+
 // Remembers tells whether a valid document of the session was seen, so that
 // Known.LastGood is of no use.
 func (s State) Remembers(name string) bool { return s.sessions[name].good != nil }
 
 func (s State) clone() State {
-	next := State{roots: maps.Clone(s.roots), sessions: maps.Clone(s.sessions)}
+	next := State{roots: maps.Clone(s.roots), sessions: maps.Clone(s.sessions), classes: maps.Clone(s.classes)}
 	if next.roots == nil {
 		next.roots = map[string]baseline{}
 	}
 	if next.sessions == nil {
 		next.sessions = map[string]memory{}
+	}
+	if next.classes == nil {
+		next.classes = map[string]classMemory{}
 	}
 	return next
 }

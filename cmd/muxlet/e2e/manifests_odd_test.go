@@ -117,7 +117,7 @@ var oddities = map[string]struct {
 	},
 	"foreign.yaml": {
 		func(w *World, path string) { w.write(path, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n") },
-		`FILE:2:7: kind: "ConfigMap" is not known; the only kind here is Session`,
+		`FILE:2:7: kind: "ConfigMap" is not known; it must be Session or ClientClass`,
 	},
 }
 
