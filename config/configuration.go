@@ -6,6 +6,7 @@ package config
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -119,6 +120,9 @@ type Retention struct {
 	// Archive is how long the record of a removed session is kept. Default 720h,
 	// 0s to 87600h.
 	Archive metav1.Duration `json:"archive"`
+	// ReportSpool is how much disk the reports of clients may take that wait for the
+	// daemon, each counted as 4Ki at least. Default 64Mi, 64Ki to 16Gi.
+	ReportSpool resource.Quantity `json:"reportSpool"`
 }
 
 // Logging is the daemon's log on standard error.
@@ -160,7 +164,7 @@ func defaults() MuxletConfiguration {
 		Starts:    Starts{MaxInFlight: 4},
 		MassDeath: MassDeath{MinSessions: 5, Percent: 50},
 		Removal:   Removal{Settle: duration(3 * time.Second), GuardMin: 3, GuardPercent: 50},
-		Retention: Retention{Events: 1000, Archive: duration(720 * time.Hour)},
+		Retention: Retention{Events: 1000, Archive: duration(720 * time.Hour), ReportSpool: resource.MustParse("64Mi")},
 		Logging:   Logging{Format: LogText},
 	}
 }

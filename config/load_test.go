@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/muxlet/muxlet/spec"
 )
@@ -79,6 +80,7 @@ func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 		c.Starts.MaxInFlight, c.MassDeath.MinSessions, c.MassDeath.Percent, c.Removal.GuardMin, c.Removal.GuardPercent,
 		c.Retention.Events, c.Logging.Verbosity,
 	})
+	assert.EqualValues(t, 64<<20, c.Retention.ReportSpool.Value())
 	c.Manifests = []string{"/m"}
 	assert.Empty(t, Validate(&c))
 }
@@ -95,7 +97,7 @@ backOff: {initial: 10ms, max: 200ms, resetAfter: 1h30m}
 starts: {maxInFlight: 1}
 massDeath: {minSessions: 2, percent: 100}
 removal: {settle: 0s, guardMin: 1, guardPercent: 1}
-retention: {events: 5, archive: 24h}
+retention: {events: 5, archive: 24h, reportSpool: 1Mi}
 logging: {format: json, verbosity: 2}
 `
 
@@ -119,7 +121,7 @@ func TestEverySettingIsRead(t *testing.T) {
 		Starts:       Starts{MaxInFlight: 1},
 		MassDeath:    MassDeath{MinSessions: 2, Percent: 100},
 		Removal:      Removal{GuardMin: 1, GuardPercent: 1},
-		Retention:    Retention{Events: 5, Archive: duration(24 * time.Hour)},
+		Retention:    Retention{Events: 5, Archive: duration(24 * time.Hour), ReportSpool: resource.MustParse("1Mi")},
 		Logging:      Logging{Format: LogJSON, Verbosity: 2},
 	}
 	assert.Equal(t, want, e.MuxletConfiguration)
@@ -349,6 +351,10 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 			"f:6:29: backOff.max: 0s is not between 1ms and 24h", "f:6:45: backOff.resetAfter: 0s is not between 1ms and 24h",
 			"f:7:19: removal.settle: -1s is not between 0s and 1h", "f:8:22: retention.archive: -1s is not between 0s and 87600h",
 		}},
+		"no size":       {header + "retention: {reportSpool: 64 MB}\n", []string{"f:3:26: retention.reportSpool: must be a size such as 512Ki, 64Mi or 1Gi"}},
+		"small spool":   {header + "retention: {reportSpool: 1Ki}\n", []string{"f:3:26: retention.reportSpool: 1Ki is not between 64Ki and 16Gi"}},
+		"huge spool":    {header + "retention: {reportSpool: 1Ti}\n", []string{"f:3:26: retention.reportSpool: 1Ti is not between 64Ki and 16Gi"}},
+		"size in bytes": {header + "retention: {reportSpool: 67108864}\n", nil},
 		"low numbers": {header + "starts: {maxInFlight: 0}\nmassDeath: {minSessions: 0, percent: 0}\nremoval: {guardMin: 0, guardPercent: 101}\nretention: {events: 0}\nlogging: {verbosity: -1}\n", []string{
 			"f:3:23: starts.maxInFlight: 0 is not between 1 and 1000", "f:4:26: massDeath.minSessions: 0 is not between 1 and 100000",
 			"f:4:38: massDeath.percent: 0 is not between 1 and 100", "f:5:21: removal.guardMin: 0 is not between 1 and 100000",

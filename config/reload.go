@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -36,6 +37,7 @@ var restart = map[string]string{
 	"removal.guardPercent":           "",
 	"retention.events":               "",
 	"retention.archive":              "",
+	"retention.reportSpool":          "",
 	"logging.format":                 "a log has one format from its first line to its last",
 	"logging.verbosity":              "",
 }
@@ -106,7 +108,7 @@ func visit(v reflect.Value, prefix string, f func(name string, v reflect.Value))
 		name, isSetting := settingName(field)
 		switch {
 		case !isSetting:
-		case value.Kind() == reflect.Struct && value.Type() != reflect.TypeFor[metav1.Duration]():
+		case isSection(value.Type()):
 			visit(value, prefix+name+".", f)
 		default:
 			f(prefix+name, value)
@@ -114,11 +116,18 @@ func visit(v reflect.Value, prefix string, f func(name string, v reflect.Value))
 	}
 }
 
+// isSection tells a group of settings from one that is a struct in Go.
+func isSection(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t != reflect.TypeFor[metav1.Duration]() && t != reflect.TypeFor[resource.Quantity]()
+}
+
 // printed is a value as a person writes it.
 func printed(v reflect.Value) string {
 	switch value := v.Interface().(type) {
 	case metav1.Duration:
 		return short(value.Duration)
+	case resource.Quantity:
+		return value.String()
 	case []string:
 		return strings.Join(value, " ")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -23,6 +24,7 @@ func Validate(c *MuxletConfiguration) field.ErrorList {
 	errs = append(errs, spec.ValidateClassName(c.DefaultClientClassName, field.NewPath("defaultClientClassName"))...)
 	errs = append(errs, validateTimes(c)...)
 	errs = append(errs, validateCounts(c)...)
+	errs = append(errs, validateSizes(c)...)
 	if c.Logging.Format != LogText && c.Logging.Format != LogJSON {
 		errs = append(errs, field.Invalid(field.NewPath("logging", "format"), c.Logging.Format,
 			fmt.Sprintf("%q is not one of %s, %s", c.Logging.Format, LogText, LogJSON)))
@@ -114,6 +116,15 @@ func validateCounts(c *MuxletConfiguration) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+func validateSizes(c *MuxletConfiguration) field.ErrorList {
+	low, high := resource.MustParse("64Ki"), resource.MustParse("16Gi")
+	if size := c.Retention.ReportSpool; size.Cmp(low) < 0 || size.Cmp(high) > 0 {
+		return field.ErrorList{field.Invalid(field.NewPath("retention", "reportSpool"), size.String(),
+			fmt.Sprintf("%s is not between %s and %s", &size, &low, &high))}
+	}
+	return nil
 }
 
 // short writes a duration as a person does: 5m, not 5m0s.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -47,6 +48,8 @@ func (e *Effective) setting(v reflect.Value, path string) *yaml.Node {
 	switch value := v.Interface().(type) {
 	case metav1.Duration:
 		return e.leaf(word(short(value.Duration)), path)
+	case resource.Quantity:
+		return e.leaf(word(value.String()), path)
 	case []string:
 		list := &yaml.Node{Kind: yaml.SequenceNode}
 		for i, item := range value {
@@ -58,7 +61,7 @@ func (e *Effective) setting(v reflect.Value, path string) *yaml.Node {
 		}
 		return list
 	}
-	if v.Kind() == reflect.Struct {
+	if isSection(v.Type()) {
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		e.mapping(n, v, path+".")
 		return n

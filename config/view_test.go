@@ -53,6 +53,7 @@ removal:
 retention:
   events: 1000 # default
   archive: 720h # default
+  reportSpool: 64Mi # default
 logging:
   format: text # default
   verbosity: 2 # file
@@ -90,12 +91,15 @@ func TestSocketsMoveToAShortDirectoryWhenTheirPathIsTooLong(t *testing.T) {
 	assert.Equal(t, "/run/user/1000/muxlet", short.SocketDir())
 	assert.Equal(t, "/run/user/1000/muxlet/muxlet.sock", short.APISocket())
 	assert.Equal(t, "/run/user/1000/muxlet/tmux.sock", short.TmuxSocket())
+	assert.Equal(t, "/run/user/1000/muxlet/reports.sock", short.ReportsSocket())
+	assert.Equal(t, "/s/reports", short.Spool())
 	assert.Equal(t, "/s/lock", short.StateLock())
 	assert.Equal(t, "/run/user/1000/muxlet/lock", short.RuntimeLock())
 
 	fits := Paths{RuntimeDir: "/" + strings.Repeat("r", maxSocketPath-len("//muxlet.sock"))}
 	assert.Equal(t, fits.RuntimeDir, fits.SocketDir())
 	assert.Len(t, fits.APISocket(), maxSocketPath)
+	assert.LessOrEqual(t, len(fits.ReportsSocket()), 103, "what macOS takes; Linux takes 107")
 
 	long := Paths{RuntimeDir: fits.RuntimeDir + "r", UID: 1000}
 	assert.Regexp(t, `^/tmp/muxlet-1000/[0-9a-f]{16}$`, long.SocketDir())

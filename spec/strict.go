@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -193,6 +194,8 @@ func (w *walk) opaque(n *yaml.Node, t reflect.Type, path *field.Path) {
 	case err == nil:
 	case t == reflect.TypeFor[metav1.Duration]():
 		w.add(n, path, "", "must be a duration such as 500ms, 5s, 2m or 1h30m")
+	case t == reflect.TypeFor[resource.Quantity]():
+		w.add(n, path, "", "must be a size such as 512Ki, 64Mi or 1Gi")
 	default:
 		w.add(n, path, "", "has the wrong format: %v", err)
 	}
