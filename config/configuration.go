@@ -49,6 +49,8 @@ type MuxletConfiguration struct {
 	MassDeath MassDeath `json:"massDeath"`
 	// Removal says when a document that is missing is believed to be removed.
 	Removal Removal `json:"removal"`
+	// Activity is how what a client is doing is told.
+	Activity Activity `json:"activity"`
 	// Retention bounds what is kept.
 	Retention Retention `json:"retention"`
 	// Logging is the daemon's log on standard error.
@@ -113,6 +115,16 @@ type Removal struct {
 	GuardPercent int32 `json:"guardPercent"`
 }
 
+// Activity is how what a client is doing is told. It never decides liveness.
+type Activity struct {
+	// ReportTTL is how long a client's last report is believed when its own files and
+	// its screen say nothing. Default 5m, 1s to 24h.
+	ReportTTL metav1.Duration `json:"reportTTL"`
+	// FocusAfter is the age of the last report from which on the screen of a client that
+	// says to be working is looked at, and how often. Default 5s, 100ms to 1h.
+	FocusAfter metav1.Duration `json:"focusAfter"`
+}
+
 // Retention bounds what is kept.
 type Retention struct {
 	// Events is the number of events. Default 1000, 1 to 100000.
@@ -164,6 +176,7 @@ func defaults() MuxletConfiguration {
 		Starts:    Starts{MaxInFlight: 4},
 		MassDeath: MassDeath{MinSessions: 5, Percent: 50},
 		Removal:   Removal{Settle: duration(3 * time.Second), GuardMin: 3, GuardPercent: 50},
+		Activity:  Activity{ReportTTL: duration(5 * time.Minute), FocusAfter: duration(5 * time.Second)},
 		Retention: Retention{Events: 1000, Archive: duration(720 * time.Hour), ReportSpool: resource.MustParse("64Mi")},
 		Logging:   Logging{Format: LogText},
 	}

@@ -72,6 +72,8 @@ func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 		"max":        {c.BackOff.Max.Duration, 5 * time.Minute},
 		"resetAfter": {c.BackOff.ResetAfter.Duration, 10 * time.Minute},
 		"settle":     {c.Removal.Settle.Duration, 3 * time.Second},
+		"reportTTL":  {c.Activity.ReportTTL.Duration, 5 * time.Minute},
+		"focusAfter": {c.Activity.FocusAfter.Duration, 5 * time.Second},
 		"archive":    {c.Retention.Archive.Duration, 720 * time.Hour},
 	} {
 		assert.Equal(t, d[1], d[0], name)
@@ -97,6 +99,7 @@ backOff: {initial: 10ms, max: 200ms, resetAfter: 1h30m}
 starts: {maxInFlight: 1}
 massDeath: {minSessions: 2, percent: 100}
 removal: {settle: 0s, guardMin: 1, guardPercent: 1}
+activity: {reportTTL: 2m, focusAfter: 100ms}
 retention: {events: 5, archive: 24h, reportSpool: 1Mi}
 logging: {format: json, verbosity: 2}
 `
@@ -121,6 +124,7 @@ func TestEverySettingIsRead(t *testing.T) {
 		Starts:       Starts{MaxInFlight: 1},
 		MassDeath:    MassDeath{MinSessions: 2, Percent: 100},
 		Removal:      Removal{GuardMin: 1, GuardPercent: 1},
+		Activity:     Activity{ReportTTL: duration(2 * time.Minute), FocusAfter: duration(100 * time.Millisecond)},
 		Retention:    Retention{Events: 5, Archive: duration(24 * time.Hour), ReportSpool: resource.MustParse("1Mi")},
 		Logging:      Logging{Format: LogJSON, Verbosity: 2},
 	}
@@ -324,7 +328,7 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		want []string
 	}{
 		"unknown":           {header + "resyncPriod: 5s\n", []string{`f:3:1: resyncPriod: unknown field (did you mean "resyncPeriod"?)`}},
-		"of a later issue":  {header + "notifications: {}\n", []string{"f:3:1: notifications: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, retention, logging"}},
+		"of a later issue":  {header + "notifications: {}\n", []string{"f:3:1: notifications: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, activity, retention, logging"}},
 		"level too high":    {header + "maxInFlight: 3\n", []string{`f:3:1: maxInFlight: unknown field (did you mean "starts.maxInFlight"?)`}},
 		"twice":             {header + "stateDir: /a\nstateDir: /b\n", []string{"f:4:1: stateDir: is given twice; the first is in line 3"}},
 		"manifest":          {"apiVersion: muxlet.dev/v1alpha1\nkind: Session\n", []string{`f:2:7: kind: "Session" is not known; the only kind here is MuxletConfiguration`}},
@@ -345,11 +349,12 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		"boot id":           {header + "observation: {bootIDPath: boot_id}\n", []string{`f:3:27: observation.bootIDPath: "boot_id" is relative; it must begin with /, ~/ or $VAR`}},
 		"format":            {header + "logging: {format: JSON}\n", []string{`f:3:19: logging.format: "JSON" is not one of text, json`}},
 		"max below initial": {header + "backOff: {max: 200ms}\n", []string{"f:3:16: backOff.max: 200ms is less than backOff.initial, which is 1s"}},
-		"short times": {header + "tmux: {timeout: 1ms}\nresyncPeriod: 0s\nobservation: {unknownGracePeriod: -1s}\nbackOff: {initial: 0s, max: 0s, resetAfter: 0s}\nremoval: {settle: -1s}\nretention: {archive: -1s}\n", []string{
+		"short times": {header + "tmux: {timeout: 1ms}\nresyncPeriod: 0s\nobservation: {unknownGracePeriod: -1s}\nbackOff: {initial: 0s, max: 0s, resetAfter: 0s}\nremoval: {settle: -1s}\nretention: {archive: -1s}\nactivity: {reportTTL: 0s, focusAfter: 0s}\n", []string{
 			"f:3:17: tmux.timeout: 1ms is not between 100ms and 1m", "f:4:15: resyncPeriod: 0s is not between 100ms and 1h",
 			"f:5:35: observation.unknownGracePeriod: -1s is not between 0s and 10m", "f:6:20: backOff.initial: 0s is not between 1ms and 24h",
 			"f:6:29: backOff.max: 0s is not between 1ms and 24h", "f:6:45: backOff.resetAfter: 0s is not between 1ms and 24h",
 			"f:7:19: removal.settle: -1s is not between 0s and 1h", "f:8:22: retention.archive: -1s is not between 0s and 87600h",
+			"f:9:23: activity.reportTTL: 0s is not between 1s and 24h", "f:9:39: activity.focusAfter: 0s is not between 100ms and 1h",
 		}},
 		"no size":       {header + "retention: {reportSpool: 64 MB}\n", []string{"f:3:26: retention.reportSpool: must be a size such as 512Ki, 64Mi or 1Gi"}},
 		"small spool":   {header + "retention: {reportSpool: 1Ki}\n", []string{"f:3:26: retention.reportSpool: 1Ki is not between 64Ki and 16Gi"}},

@@ -35,6 +35,8 @@ var restart = map[string]string{
 	"removal.settle":                 "",
 	"removal.guardMin":               "",
 	"removal.guardPercent":           "",
+	"activity.reportTTL":             "",
+	"activity.focusAfter":            "",
 	"retention.events":               "",
 	"retention.archive":              "",
 	"retention.reportSpool":          "",

@@ -83,6 +83,8 @@ func validateTimes(c *MuxletConfiguration) field.ErrorList {
 		{field.NewPath("backOff", "max"), c.BackOff.Max, time.Millisecond, day},
 		{field.NewPath("backOff", "resetAfter"), c.BackOff.ResetAfter, time.Millisecond, day},
 		{field.NewPath("removal", "settle"), c.Removal.Settle, 0, time.Hour},
+		{field.NewPath("activity", "reportTTL"), c.Activity.ReportTTL, time.Second, day},
+		{field.NewPath("activity", "focusAfter"), c.Activity.FocusAfter, 100 * time.Millisecond, time.Hour},
 		{field.NewPath("retention", "archive"), c.Retention.Archive, 0, 3650 * day},
 	} {
 		if t.value.Duration < t.low || t.value.Duration > t.high {

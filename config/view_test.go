@@ -50,6 +50,9 @@ removal:
   settle: 3s # default
   guardMin: 3 # default
   guardPercent: 50 # default
+activity:
+  reportTTL: 5m # default
+  focusAfter: 5s # default
 retention:
   events: 1000 # default
   archive: 720h # default

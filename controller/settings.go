@@ -27,6 +27,9 @@ type Settings struct {
 	// MassDeathMin and MassDeathPercent of the sessions seen dead at once call for
 	// a second look.
 	MassDeathMin, MassDeathPercent int
+	// ReportTTL is how long a report is believed, FocusAfter the age of the last one
+	// from which on the screen of a client that works is looked at, and how often.
+	ReportTTL, FocusAfter time.Duration
 	// ArchiveFor is how long the record of a removed session is kept.
 	ArchiveFor time.Duration
 }

@@ -170,6 +170,7 @@ func controllerSettings(s *config.Effective) controller.Settings {
 		},
 		Resync: s.ResyncPeriod.Duration, MaxInFlight: int(s.Starts.MaxInFlight),
 		MassDeathMin: int(s.MassDeath.MinSessions), MassDeathPercent: int(s.MassDeath.Percent),
+		ReportTTL: s.Activity.ReportTTL.Duration, FocusAfter: s.Activity.FocusAfter.Duration,
 		ArchiveFor: s.Retention.Archive.Duration,
 	}
 }

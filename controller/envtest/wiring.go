@@ -52,6 +52,7 @@ func (e *Env) build() (*controller.Controller, func() error, error) {
 			Manifests: []string{e.Manifests}, ManifestPolicy: manifest.Policy{Settle: Settle, GuardMin: 3, GuardPercent: 50},
 			Policy: e.Policy, Resync: Resync, MaxInFlight: e.MaxInFlight,
 			MassDeathMin: 5, MassDeathPercent: 50, ArchiveFor: time.Hour,
+			ReportTTL: 5 * time.Minute, FocusAfter: Resync,
 		},
 		StateDir: e.State, RuntimeDir: e.Runtime, Socket: e.Socket(),
 		CompareBoot: func(string) (string, string) { return "unknown", "" },
