@@ -41,7 +41,7 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 	// A client that is found to be gone can be followed by a start in this pass.
 	if s.rec.Attempt == nil && (s.rec.Client == nil || in.Seen.Client == observe.Gone) {
 		in.Grant, in.Limits = c.budget.reserve(s.name), c.limitsOf(snap)
-		in.New = plan.NewAttempt{ID: c.NewID(), Instance: instance, Command: c.Command(sp), Base: c.Base}
+		in.New = plan.NewAttempt{ID: c.NewID(), Instance: instance, Base: c.Base}
 	}
 	return in
 }

@@ -91,12 +91,15 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 	c := &record.Client{
 		Incarnation: a.Incarnation, Attempt: a.ID, Process: p.Seen.Receipt.Process,
 		StartedAt: p.Seen.Receipt.At, Launched: a.Spec.DeepCopy(), Server: p.Seen.Server,
+		ClassRevision: a.ClassRevision, Resumes: a.Resumes,
+		Directory: a.Order.Directory, Home: p.Seen.Receipt.Home, ConfigDirectory: p.Seen.Receipt.ConfigDirectory,
 	}
 	if c.StartedAt.After(p.Now) {
 		c.StartedAt = p.Now
 	}
 	pane, _ := p.paneOfAttempt(a.ID)
 	c.Pane, c.PanePID = pane.PaneID, pane.PID
+	p.spendConversation(a)
 	p.rec.Client, p.rec.Attempt, p.rec.Block = c, nil, nil
 	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
 	p.event(Normal, spec.ReasonStarted, fmt.Sprintf("Started incarnation %d, pid %d, pane %s", c.Incarnation, c.Process.PID, c.Pane))
@@ -112,6 +115,7 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 func (p *pass) endGivenUp(a *record.Attempt) bool {
 	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
 	unspent := p.rec.LastFailed
+	p.spendConversation(a)
 	p.failAttempt(a.Reason, a.Message)
 	p.rec.LastFailed = unspent
 	if t := p.rec.LastTermination; t != nil && t.Incarnation == 0 && t.At.Equal(p.Now) {
@@ -154,6 +158,9 @@ func (p *pass) judgeFailure(a *record.Attempt) bool {
 		return p.beginStop(record.StopLeftover, pane.Process)
 	}
 	p.failAttempt(r.Reason, r.Message)
+	if p.judgeResume(a, r) {
+		return false
+	}
 	if permanent[r.Reason] {
 		// What was mended since the launcher looked is mended.
 		at := p.Now.Add(-max(p.receiptAge(a), 0))

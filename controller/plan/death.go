@@ -141,6 +141,7 @@ func (p *pass) accountDeath() bool {
 		t.Message = "its pane was lost; " + e.sentence()
 	}
 	p.countDeath(c.StartedAt)
+	p.countNotFound(c, e)
 	p.closeClient(t)
 	p.tellDeath(c, e, t)
 	if e.own {

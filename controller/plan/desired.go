@@ -29,13 +29,71 @@ func (p *pass) takeDesired() {
 	if !maps.Equal(d.Labels, p.rec.Labels) {
 		p.rec.Labels = d.Labels
 	}
-	if p.rec.Spec != nil && equality.Semantic.DeepEqual(*d.Spec, *p.rec.Spec) {
+	if before := p.rec.Spec; before == nil || !equality.Semantic.DeepEqual(*d.Spec, *before) {
+		p.rec.Spec = d.Spec.DeepCopy()
+		p.rec.Generation++
+		p.anew()
+		p.warnOfDirectory(before)
+	}
+	switch id := d.Spec.Conversation.ID; {
+	case id == "":
+		p.rec.AdoptedID = ""
+	case p.rec.Conversation != nil && p.rec.Conversation.ID == id:
+		p.rec.AdoptedID = id
+	}
+}
+
+// anew: what stood in the way of a start may be mended by an edit. A record that was
+// lost is not.
+func (p *pass) anew() {
+	p.rec.BackOff = record.BackOff{}
+	if b := p.rec.Block; b != nil && b.Reason != spec.ReasonRecordQuarantined {
+		p.rec.Block = nil
+	}
+}
+
+// takeClass makes the client class in force the record's last good one: sessions of
+// a class whose document vanishes or breaks go on, and are brought back, with that.
+func (p *pass) takeClass() {
+	if p.rec.Spec == nil {
 		return
 	}
-	p.rec.Spec = d.Spec.DeepCopy()
-	p.rec.Generation++
-	p.rec.BackOff = record.BackOff{}
-	p.rec.Block = nil
+	p.class = ClassOf(&p.rec, p.rec.Spec, p.Class)
+	if p.Class == nil || p.class != p.Class {
+		return
+	}
+	now := *p.class
+	if now.Name == spec.ClassExec && now.Revision == "" {
+		now = Class{}
+	}
+	if now.Name == p.rec.ClassName && now.Revision == p.rec.ClassRevision && equality.Semantic.DeepEqual(now.Spec, p.rec.Class) {
+		return
+	}
+	if now.Name != "" && now.Name == p.rec.ClassName {
+		p.anew()
+	}
+	p.rec.Class, p.rec.ClassName, p.rec.ClassRevision = now.Spec.DeepCopy(), now.Name, now.Revision
+}
+
+// warnOfDirectory: an edit of the directory does not move a conversation that has
+// begun. It goes on where it belongs, which is told once.
+func (p *pass) warnOfDirectory(before *spec.SessionSpec) {
+	if before == nil || before.Workspace.Directory == p.rec.Spec.Workspace.Directory || !p.elsewhere() {
+		return
+	}
+	p.event(Warning, spec.ReasonConversationElsewhere, "spec.workspace.directory has changed: "+p.elsewhereSentence())
+}
+
+// elsewhere says whether the conversation belongs to another directory than the one
+// that the spec names.
+func (p *pass) elsewhere() bool {
+	c := bound(&p.rec, p.rec.Spec)
+	return c != nil && p.Workspace.Wanted != "" && c.Directory != p.Workspace.Wanted
+}
+
+func (p *pass) elsewhereSentence() string {
+	return fmt.Sprintf("conversation %s belongs to %s and goes on there; when no client runs, `muxlet resume %s --fresh` begins a new one in %s",
+		p.rec.Conversation.ID, p.rec.Conversation.Directory, p.rec.Name, p.Workspace.Wanted)
 }
 
 // clampClock moves remembered times that lie in the future to now: the clock
@@ -48,6 +106,9 @@ func (p *pass) clampClock() {
 	}
 	clamp(&p.rec.BackOff.LastDeathAt)
 	clamp(&p.rec.BackOff.BoughtAt)
+	if c := p.rec.Conversation; c != nil {
+		clamp(&c.BoundAt)
+	}
 	if a := p.rec.Attempt; a != nil {
 		clamp(&a.OpenedAt)
 		clamp(&a.ClosedAt)
@@ -56,6 +117,7 @@ func (p *pass) clampClock() {
 		clamp(&c.StartedAt)
 	}
 	if s := p.rec.Stop; s != nil {
+		clamp(&s.PoliteAt)
 		clamp(&s.TermAt)
 		clamp(&s.KillAt)
 		clamp(&s.TreeTermAt)

@@ -161,7 +161,14 @@ func (p *pass) refuse() bool {
 	if p.rec.Spec == nil {
 		return p.say(spec.ReasonInvalid, "no valid document has been seen yet", 0)
 	}
+	if p.class == nil {
+		return p.say(spec.ReasonClassNotFound, p.noClassSentence(), 0)
+	}
 	return false
+}
+
+func (p *pass) noClassSentence() string {
+	return fmt.Sprintf("there is no client class %q: declare it, or name another in spec.clientClassName (`muxlet get clientclasses` lists them)", p.rec.Spec.ClientClassName)
 }
 
 // stayDown: a latch holds until a demand.
@@ -235,6 +242,14 @@ func (p *pass) waitForWorld() bool {
 	b := p.rec.Block
 	if b == nil {
 		return false
+	}
+	if stands, known := p.conversationBlock(b); known {
+		if !stands {
+			p.rec.Block = nil
+			return false
+		}
+		p.rec.Demand = nil
+		return p.say(b.Reason, b.Message, 0)
 	}
 	if p.Block != ObstacleCleared && p.rec.Demand == nil {
 		return p.say(b.Reason, b.Message, 0)

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -70,7 +71,7 @@ func down(gs ...given) Input {
 		},
 		Workspace: Workspace{Path: "/work"},
 		Grant:     GrantStart,
-		New:       NewAttempt{ID: "a4", Instance: instance, Command: []string{"agent"}, Base: []string{"PATH=/bin"}},
+		New:       NewAttempt{ID: "a4", Instance: instance, Base: []string{"PATH=/bin"}},
 		Policy:    policy,
 	}, gs)
 }
@@ -363,7 +364,7 @@ func opened(r *record.Record) {
 		Demand: demand,
 		ID:     "a4", Incarnation: r.Incarnation + 1, Fence: record.FenceOpen, OpenedAt: now, Spec: *s,
 		Order: actuate.Order{
-			Instance: instance, UID: uid, Session: "shop", Incarnation: r.Incarnation + 1, Attempt: "a4", Command: []string{"agent"},
+			Instance: instance, UID: uid, Session: "shop", Incarnation: r.Incarnation + 1, Attempt: "a4", Args: slices.Concat(s.Client.Command, s.Client.Args),
 			Directory: "/work", Env: s.Client.Env, EnvFrom: s.Client.EnvFrom, ShellMode: s.Client.ShellMode, Base: []string{"PATH=/bin"},
 		},
 	}

@@ -111,10 +111,16 @@ func (p *pass) adopt(c liveClient) bool {
 		Pane: pane.PaneID, PanePID: pane.PID, StartedAt: p.Now, Server: p.Seen.Server,
 	}
 	if a := p.rec.Attempt; a != nil && a.ID == attempt {
-		p.rec.Client.Launched, p.rec.Client.StartedAt = a.Spec.DeepCopy(), a.OpenedAt
+		c := p.rec.Client
+		c.Launched, c.StartedAt, c.ClassRevision, c.Resumes, c.Directory = a.Spec.DeepCopy(), a.OpenedAt, a.ClassRevision, a.Resumes, a.Order.Directory
+		p.spendConversation(a)
 	}
 	p.rec.Attempt, p.rec.Stop = nil, nil
-	p.rec.Demand, p.rec.Latch, p.rec.Block = nil, nil, nil
+	p.rec.Demand, p.rec.Latch = nil, nil
+	if b := p.rec.Block; b != nil && b.Reason != spec.ReasonRecordQuarantined {
+		// A record that was lost is known again once the client has told its conversation.
+		p.rec.Block = nil
+	}
 	p.event(Normal, spec.ReasonAdopted, fmt.Sprintf("Adopted incarnation %d, pid %d, pane %s", incarnation, c.process.PID, pane.PaneID))
 	return p.say(spec.ReasonAdopted, fmt.Sprintf("incarnation %d runs as pid %d in pane %s", incarnation, c.process.PID, pane.PaneID), soon)
 }

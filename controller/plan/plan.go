@@ -262,8 +262,6 @@ type NewAttempt struct {
 	// Variables of muxlet for $(NAME), but for those that the record has: see
 	// spec.ClassVariables.
 	Variables map[string]string
-	// Command is the client's whole argv, by its class.
-	Command []string
 	// Base is the environment of shellMode None, as NAME=value.
 	Base []string
 }
@@ -350,6 +348,9 @@ const (
 	pollSlow       = 250 * time.Millisecond
 	pollBudget     = 5 * time.Second
 	pollLimits     = 5 * time.Second
+	pollInUse      = 5 * time.Second
+	pollQuestion   = 2 * time.Second
+	pollActivity   = 5 * time.Second
 	statusPatience = time.Second
 	markPatience   = time.Second
 	leftoverGrace  = 3 * time.Second
@@ -363,6 +364,12 @@ type pass struct {
 	Input
 	rec  record.Record
 	plan Plan
+	// class in force; nil when there is no spec, or no class of the name that it gives.
+	class *Class
+	// evidenceOf is the conversation that Evidence and Rival are about.
+	evidenceOf string
+	// resumes is the conversation that a start of this pass brings back.
+	resumes string
 }
 
 // rule decides or passes. done is true when it has decided.
@@ -396,23 +403,38 @@ var rules = []rule{
 	{"Server", (*pass).waitForServer},
 	{"Name", (*pass).waitForName},
 	{"Limits", (*pass).waitForLimits},
+	{"Hold", (*pass).waitForCredential},
+	{"Conversation", (*pass).settleConversation},
 	{"Budget", (*pass).waitForBudget},
 	{"Start", (*pass).start},
 }
 
 // Compute decides about one session.
 func Compute(in Input) Plan {
-	p := &pass{Input: in, rec: in.Record.Copy()}
-	p.takeDesired()
-	p.clampClock()
+	p := prepare(in)
 	for _, r := range rules {
 		if r.decide(p) {
 			p.plan.Verdict.Rule = r.name
 			break
 		}
 	}
+	p.plan.InFlight = p.inFlight()
 	p.plan.Record = p.rec
 	return p.plan
+}
+
+// prepare takes in what holds whatever is seen of tmux and the process table: what is
+// wanted, and what the client has told.
+func prepare(in Input) *pass {
+	p := &pass{Input: in, rec: in.Record.Copy()}
+	if ref, known := Reference(in); known {
+		p.evidenceOf = ref.ID
+	}
+	p.takeDesired()
+	p.takeClass()
+	p.clampClock()
+	p.hear()
+	return p
 }
 
 // say sets the verdict and ends the pass.

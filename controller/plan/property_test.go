@@ -171,7 +171,7 @@ func (d dice) seen() Seen {
 func (d dice) input() Input {
 	in := Input{
 		Now: now, Record: d.record(), Seen: d.seen(), Workspace: Workspace{Path: "/work"}, Block: Obstacle(d.IntN(2)),
-		Grant: Grant(min(d.IntN(5), 1)), New: NewAttempt{ID: "new", Instance: instance, Command: []string{"agent"}}, Policy: policy, FirstLook: d.one(3),
+		Grant: Grant(min(d.IntN(5), 1)), New: NewAttempt{ID: "new", Instance: instance}, Policy: policy, FirstLook: d.one(3),
 	}
 	if c := in.Record.Client; c != nil && len(in.Seen.Panes) > 0 && !d.one(3) {
 		p := &in.Seen.Panes[0]

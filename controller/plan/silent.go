@@ -47,6 +47,7 @@ func (p *pass) judgeSilent(a *record.Attempt) bool {
 	if p.Seen.ReceiptState == ReceiptUnknown {
 		// It may tell of a client that ran: the number is not used again.
 		p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
+		p.spendConversation(a)
 	}
 	p.failAttempt(a.Reason, a.Message)
 	return false

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,25 +23,83 @@ func (p *pass) update() bool {
 	if c == nil || c.Launched == nil || p.rec.Spec == nil {
 		return false
 	}
-	fields := spec.LaunchDiff(c.Launched, p.rec.Spec)
+	fields := p.launchDiff(c)
 	if len(fields) == 0 {
+		if p.elsewhere() {
+			p.plan.Pending, p.plan.PendingReason = p.elsewhereSentence(), spec.ReasonConversationElsewhere
+		}
 		return false
 	}
 	changed := strings.Join(fields, ", ")
+	p.plan.PendingReason = spec.ReasonUpdatePending
+	if why := p.unstartable(); why != "" {
+		p.plan.Pending = fmt.Sprintf("%s changed: the client is kept, since no other could be started: %s", changed, why)
+		return false
+	}
 	switch p.rec.Spec.UpdateStrategy.Type {
 	case spec.UpdateOnRestart:
 		p.plan.Pending = fmt.Sprintf("%s changed: waits for the next restart (updateStrategy OnRestart)", changed)
 		return false
 	case spec.UpdateWhenIdle:
-		if n := p.attached(c); n > 0 {
-			p.plan.Pending = fmt.Sprintf("%s changed: waits until nobody is attached (updateStrategy WhenIdle)", changed)
+		if until := p.busyUntil(c); until != "" {
+			p.plan.Pending = fmt.Sprintf("%s changed: waits until %s (updateStrategy WhenIdle)", changed, until)
 			return false
 		}
 	case spec.UpdateRecreate:
 	}
-	p.plan.Looked = true
+	p.plan.Looked, p.plan.PendingReason = true, ""
 	p.event(Normal, spec.ReasonUpdating, fmt.Sprintf("Replacing incarnation %d: %s changed", c.Incarnation, changed))
 	return p.beginStop(record.StopUpdating, c.Process)
+}
+
+// launchDiff names what the client was started with and what is different now. The
+// directory of a conversation that has begun is the conversation's, whatever the spec
+// says; an id to take up counts as long as it was not taken up.
+func (p *pass) launchDiff(c *record.Client) []string {
+	settled := bound(&p.rec, p.rec.Spec) != nil
+	fields := slices.DeleteFunc(spec.LaunchDiff(c.Launched, p.rec.Spec), func(path string) bool {
+		return path == "spec.conversation.id" || path == "spec.workspace.directory" && settled
+	})
+	if p.class == nil || slices.Contains(fields, "spec.clientClassName") {
+		return fields
+	}
+	if p.class.converses() && adoptable(&p.rec, p.rec.Spec) != "" {
+		fields = append(fields, "spec.conversation.id")
+	}
+	if p.class.Revision != c.ClassRevision {
+		fields = append(fields, "clientClass "+p.class.Name)
+	}
+	return fields
+}
+
+// unstartable is why a client that is ended now could not be followed by another.
+func (p *pass) unstartable() string {
+	if p.Desired.Refusal.Reason != "" {
+		return p.Desired.Refusal.Message
+	}
+	if p.class == nil {
+		return p.noClassSentence()
+	}
+	return ""
+}
+
+// busyUntil is what a replacement waits for: a client that works, or whose question
+// would be lost. Of one that does not tell, a person in front of it is taken as a
+// sign.
+func (p *pass) busyUntil(c *record.Client) string {
+	activity := spec.ActivityUnknown
+	if p.sighted(c) && p.Sight.Activity != "" {
+		activity = p.Sight.Activity
+	}
+	switch {
+	case activity == spec.ActivityWorking:
+		return "it does not work"
+	case activity == spec.ActivityAwaitingInput && !c.ReadyAt.IsZero():
+		return "its question is answered"
+	case activity == spec.ActivityUnknown && p.attached(c) > 0:
+		return "nobody is attached"
+	}
+	return ""
 }
 
 // attached counts the people in front of the client's pane.
@@ -64,11 +123,25 @@ func (p *pass) keepLive() bool {
 			return p.say(spec.ReasonRunning, "removing the dead pane "+pane.PaneID+" of an earlier attempt", pollSlow)
 		}
 	}
-	again := time.Duration(0)
-	if p.plan.Pending != "" && p.rec.Spec.UpdateStrategy.Type == spec.UpdateWhenIdle {
-		again = pollDetach
+	if done := p.waitUntilReady(c); done {
+		return true
 	}
-	return p.say(spec.ReasonRunning, fmt.Sprintf("incarnation %d runs as pid %d", c.Incarnation, c.Process.PID), again)
+	reason := spec.ReasonRunning
+	if p.watched(c) {
+		reason = spec.ReasonReady
+	}
+	return p.say(reason, fmt.Sprintf("incarnation %d runs as pid %d", c.Incarnation, c.Process.PID), p.pollPending(c))
+}
+
+// pollPending is when to look whether what an edit waits for has come.
+func (p *pass) pollPending(c *record.Client) time.Duration {
+	switch {
+	case p.plan.PendingReason != spec.ReasonUpdatePending || p.rec.Spec.UpdateStrategy.Type != spec.UpdateWhenIdle || p.unstartable() != "":
+		return 0
+	case p.sighted(c) && p.Sight.Activity == spec.ActivityWorking:
+		return pollActivity
+	}
+	return pollDetach
 }
 
 // waitForServer: without a tmux server there is nowhere to start.
@@ -115,6 +188,7 @@ func (p *pass) start() bool {
 			action.Kind = actuate.ActionRespawnKill
 		}
 	}
+	p.assignConversation()
 	a := p.newAttempt()
 	action.Launch = p.launch(a)
 	if p.rec.Demand != nil && p.Policy.wait(p.rec.BackOff.Deaths) > 0 {
@@ -148,19 +222,6 @@ func (p *pass) usablePane() (found SeenPane, ok bool) {
 		}
 	}
 	return found, ok
-}
-
-func (p *pass) newAttempt() *record.Attempt {
-	s := p.rec.Spec
-	incarnation := p.rec.Incarnation + 1
-	return &record.Attempt{
-		ID: p.New.ID, Incarnation: incarnation, Fence: record.FenceOpen, OpenedAt: p.Now, Spec: *s.DeepCopy(),
-		Order: actuate.Order{
-			Instance: p.New.Instance, UID: p.rec.UID, Session: p.rec.Name, Incarnation: incarnation, Attempt: p.New.ID,
-			Command: p.New.Command, Directory: p.Workspace.Path, Env: s.Client.Env, EnvFrom: s.Client.EnvFrom,
-			ShellMode: s.Client.ShellMode, Base: p.New.Base,
-		},
-	}
 }
 
 func (p *pass) launch(a *record.Attempt) actuate.Launch {

@@ -220,7 +220,7 @@ func TestAStartSaysEverythingThatIsNeeded(t *testing.T) {
 		Directory: "/home/p/work", ShellMode: spec.ShellNone, Columns: 120, Rows: 40, HistoryLimit: 7,
 	}, p.Action.Launch)
 	require.Equal(t, actuate.Order{
-		Instance: instance, UID: uid, Session: "shop", Incarnation: 4, Attempt: "a4", Command: []string{"agent"}, Directory: "/home/p/work",
+		Instance: instance, UID: uid, Session: "shop", Incarnation: 4, Attempt: "a4", Args: []string{"agent"}, Directory: "/home/p/work",
 		Env: []spec.EnvVar{{Name: "LOG", Value: "debug"}}, EnvFrom: []spec.EnvFromSource{{FileRef: &spec.FileRef{Path: "/env"}}},
 		ShellMode: spec.ShellNone, Base: []string{"PATH=/bin"},
 	}, p.Record.Attempt.Order)

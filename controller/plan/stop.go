@@ -97,16 +97,30 @@ func (p *pass) raiseStop(s *record.Stop) {
 
 func (p *pass) signalStop(s *record.Stop) bool {
 	grace := p.stopGrace()
-	if s.TermAt.IsZero() {
-		s.TermAt, s.Descendants = p.Now, append(s.Descendants, p.Seen.Tree...)
+	if asked(s).IsZero() {
+		s.Descendants = append(s.Descendants, p.Seen.Tree...)
+		if p.askPolitely(s) {
+			s.PoliteAt = p.Now
+			return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process), max(min(politeness(grace), grace), soon))
+		}
+		s.TermAt = p.Now
 		p.signal(actuate.SignalTerm, s.Process)
 		return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process), max(grace, soon))
 	}
-	if left := s.TermAt.Add(grace).Sub(p.Now); left > 0 {
+	left := asked(s).Add(grace).Sub(p.Now)
+	if polite := s.PoliteAt.Add(politeness(grace)).Sub(p.Now); s.TermAt.IsZero() && left > 0 {
+		if polite > 0 {
+			return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process), min(polite, left))
+		}
+		s.TermAt = p.Now
+		p.signal(actuate.SignalTerm, s.Process)
+		return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process)+"; SIGTERM sent", left)
+	}
+	if left > 0 {
 		return p.say(spec.ReasonStopping, fmt.Sprintf("%s; SIGKILL in %s", stopSentence(s.Reason, s.Process), left.Round(time.Second)), left)
 	}
 	if s.KillAt.IsZero() {
-		p.event(Warning, spec.ReasonKilled, fmt.Sprintf("Pid %d did not end within %s of SIGTERM", s.Process.PID, grace))
+		p.event(Warning, spec.ReasonKilled, fmt.Sprintf("Pid %d did not end within %s of %s", s.Process.PID, grace, howAsked(s)))
 		s.KillAt = p.Now
 		p.signal(actuate.SignalKill, s.Process)
 		return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process)+"; SIGKILL sent", killRepeat)
@@ -122,7 +136,7 @@ func (p *pass) repeatKill(s *record.Stop, grace time.Duration) bool {
 		s.KillAt, left = p.Now, killRepeat
 		p.signal(actuate.SignalKill, s.Process)
 	}
-	if p.Now.Sub(s.TermAt.Add(grace)) < killRepeat {
+	if p.Now.Sub(asked(s).Add(grace)) < killRepeat {
 		return p.say(spec.ReasonStopping, stopSentence(s.Reason, s.Process)+"; SIGKILL sent", left)
 	}
 	return p.say(spec.ReasonClientIgnoresKill, fmt.Sprintf("pid %d was sent SIGKILL and still runs; it may hang in the kernel", s.Process.PID), left)
@@ -144,7 +158,7 @@ func (p *pass) signalTree(s *record.Stop) bool {
 		p.signal(actuate.SignalKill, p.Seen.TreeRunning...)
 	}
 	who := "client"
-	if s.Reason == record.StopStartTimeout {
+	if s.Reason == record.StopStartTimeout && p.rec.Client == nil {
 		who = "profile"
 	}
 	return p.say(spec.ReasonStopping, fmt.Sprintf("ending %d processes that the %s left", len(p.Seen.TreeRunning), who), again)
@@ -177,9 +191,16 @@ func (p *pass) finishStop(s *record.Stop) bool {
 }
 
 // closeStopped writes down the end of a client that we ended. Only a client
-// that was lost with its pane counts as a death.
+// that was lost with its pane, or that never came up, counts as a death.
 func (p *pass) closeStopped(s *record.Stop, e end) {
 	c := p.rec.Client
+	if s.Reason == record.StopStartTimeout {
+		message := fmt.Sprintf("showed nothing for %s", p.Now.Sub(c.StartedAt).Round(time.Second))
+		p.countDeath(c.StartedAt)
+		p.closeClient(record.Termination{Incarnation: c.Incarnation, Exit: e.exit, Reason: spec.ReasonStartTimeout, Message: message, At: p.Now})
+		p.event(Warning, spec.ReasonStartTimeout, fmt.Sprintf("Incarnation %d %s and was ended", c.Incarnation, message))
+		return
+	}
 	if s.Reason == record.StopOrphan {
 		p.countDeath(c.StartedAt)
 		p.closeClient(record.Termination{Incarnation: c.Incarnation, Exit: e.exit, Reason: spec.ReasonLost, Message: "its pane was lost; " + e.sentence(), At: p.Now})
@@ -192,9 +213,9 @@ func (p *pass) closeStopped(s *record.Stop, e end) {
 }
 
 func stoppedSentence(s *record.Stop) string {
-	how := "by SIGTERM"
+	how := "by " + howAsked(s)
 	switch {
-	case s.TermAt.IsZero():
+	case asked(s).IsZero():
 		return fmt.Sprintf("ended before muxlet signalled it (%s)", s.Reason)
 	case !s.KillAt.IsZero():
 		how = "by SIGKILL after the grace period"

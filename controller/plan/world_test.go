@@ -147,7 +147,7 @@ func (w *world) input() Input {
 	w.ids++
 	return Input{
 		Now: w.now, Desired: w.desired, Record: w.disk, Seen: w.look(), Workspace: Workspace{Path: "/work"}, Grant: GrantStart,
-		New:    NewAttempt{ID: fmt.Sprintf("u%d", w.ids), Instance: instance, Command: []string{"agent"}},
+		New:    NewAttempt{ID: fmt.Sprintf("u%d", w.ids), Instance: instance},
 		Policy: policy, FirstLook: w.restart,
 	}
 }
