@@ -53,11 +53,11 @@ func Parse(in io.Reader) (observe.Report, error) {
 		}
 		return observe.Report{}, errors.New("read a hook's payload: it is no JSON object")
 	}
-	if !word.MatchString(string(p.Event)) {
+	if !isWord(string(p.Event)) {
 		return observe.Report{}, errors.New("read a hook's payload: it names no event")
 	}
 	r := observe.Report{Event: string(p.Event), Kind: kindOf(p)}
-	if identity.MatchString(string(p.Conversation)) {
+	if isIdentity(string(p.Conversation)) {
 		r.Conversation = string(p.Conversation)
 	}
 	if isPath(string(p.Transcript)) {
@@ -77,7 +77,7 @@ func Parse(in io.Reader) (observe.Report, error) {
 
 // onlyWord is empty for what is no single word: it could be anybody's text.
 func onlyWord(t text) string {
-	if !word.MatchString(string(t)) {
+	if !isWord(string(t)) {
 		return ""
 	}
 	return string(t)

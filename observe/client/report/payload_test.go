@@ -93,6 +93,21 @@ func TestOddFieldsAreLeftOutAndTheRestIsReported(t *testing.T) {
 	}
 }
 
+func TestNamesAreOfASCIILettersAndDigits(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"a", "Z9", "0d8f4e5c-6b1c", "a.b_c", strings.Repeat("x", 64)} {
+		assert.True(t, isWord(good), good)
+		assert.True(t, isIdentity(good), good)
+	}
+	for _, bad := range []string{"", "-a", ".a", "..", "_", "a b", "a/b", "a\x00", "a\n", "ä", "@", "[", "{", "`", "a$", strings.Repeat("x", 129)} {
+		assert.False(t, isWord(bad), bad)
+		assert.False(t, isIdentity(bad), bad)
+	}
+	assert.True(t, isWord("mcp:x"))
+	assert.False(t, isIdentity("mcp:x"))
+	assert.False(t, isWord(strings.Repeat("x", 65)))
+}
+
 // Whatever a client puts into its payload, nothing of it leaves the hook but words,
 // an id and a path.
 func TestNothingThatAPersonWroteLeavesAHook(t *testing.T) {

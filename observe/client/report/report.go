@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/muxlet/muxlet/observe"
@@ -67,31 +66,45 @@ func decodeLine(line []byte) (observe.Report, error) {
 	return m.Report, check(m.Report)
 }
 
-var (
-	// word is a client's own word for something.
-	word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$`)
-	// identity is what may become a part of a command line and of a path.
-	identity = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
-)
+// isWord says whether text is a client's own word for something: one without spaces
+// in it, of at most 64 bytes.
+func isWord(text string) bool { return isName(text, 64, "_.:-") }
+
+// isIdentity says whether text may become a part of a command line and of a path.
+func isIdentity(text string) bool { return isName(text, 128, "_.-") }
+
+// isName wants letters and digits of ASCII and, but for the first, the marks. No
+// regular expression: this package is a part of every start of muxlet, and those
+// took 0.4 ms to compile.
+func isName(text string, longest int, marks string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || strings.IndexByte(marks, c) < 0) {
+			return false
+		}
+	}
+	return text != "" && len(text) <= longest
+}
 
 // check refuses a report with anything in it that a hook does not write: it may
 // have come from any process of this user.
 func check(r observe.Report) error {
 	switch {
-	case !identity.MatchString(r.ID), !identity.MatchString(r.Class), r.At.IsZero():
+	case !isIdentity(r.ID), !isIdentity(r.Class), r.At.IsZero():
 		return errors.New("a report without id, class or time")
-	case r.Conversation != "" && !identity.MatchString(r.Conversation):
+	case r.Conversation != "" && !isIdentity(r.Conversation):
 		return errors.New("an odd conversation id")
 	case r.Transcript != "" && !isPath(r.Transcript):
 		return errors.New("an odd transcript")
 	}
 	for _, w := range []string{string(r.Kind), r.Event} {
-		if !word.MatchString(w) {
+		if !isWord(w) {
 			return errors.New("an odd word")
 		}
 	}
 	for _, w := range []string{r.Source, r.Failure} {
-		if w != "" && !word.MatchString(w) {
+		if w != "" && !isWord(w) {
 			return errors.New("an odd word")
 		}
 	}
