@@ -5,6 +5,8 @@ package main
 
 import (
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,9 @@ import (
 // hooks print to a person or to a model, and takes a failure for a veto: so it is
 // silent and succeeds, whatever happens.
 func hookMain(args []string) {
+	// What ends the client, or its terminal, may reach its hooks: they have more to say
+	// then than ever, and are soon done.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
 	var class string
 	if len(args) > 0 {
 		class = args[0]

@@ -7,10 +7,12 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/observe/client/report"
@@ -120,6 +123,39 @@ func TestAHookIsSilentQuickAndSuccessfulWhateverHappens(t *testing.T) {
 	spooled, err := report.ReadSpool(w.spool)
 	require.NoError(t, err)
 	require.Empty(t, spooled)
+}
+
+// A kill of the pane, or of everything that the client has started, ends it, too.
+func TestAHookOutlivesTheSignalsThatEndAClient(t *testing.T) {
+	w := newHookWorld(t)
+	require.NoError(t, w.listen().Close())
+	r, in, err := os.Pipe()
+	require.NoError(t, err)
+	cmd := exec.Command(binary, "hook", "claude")
+	cmd.Env, cmd.Stdin = w.env, r
+	require.NoError(t, cmd.Start())
+	require.NoError(t, r.Close())
+	require.Eventually(t, func() bool { return ignores(t, cmd.Process.Pid, unix.SIGTERM) }, time.Minute, time.Millisecond)
+	for _, s := range []os.Signal{unix.SIGHUP, unix.SIGTERM, unix.SIGINT} {
+		require.NoError(t, cmd.Process.Signal(s))
+	}
+	_, _ = in.WriteString(hookPayload) // it may have given up waiting on a loaded machine
+	require.NoError(t, cmd.Wait())
+	require.NoError(t, in.Close())
+}
+
+// ignores says whether a process ignores a signal; true as well once it has ended.
+func ignores(t *testing.T, pid int, s unix.Signal) bool {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(status), "SigIgn:")
+	if !found || strings.Contains(string(status), "State:\tZ") {
+		return true
+	}
+	mask, err := strconv.ParseUint(strings.Fields(rest)[0], 16, 64)
+	require.NoError(t, err)
+	return mask&(1<<(uint(s)-1)) != 0
 }
 
 func TestAHookReportsToTheDaemonOrToTheSpool(t *testing.T) {

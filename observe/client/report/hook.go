@@ -85,15 +85,18 @@ func (h Hook) run() error {
 		return errOutside
 	}
 	r.ID, r.Class, r.At, r.Mark = uuid.NewString(), h.Class, h.Now.UTC().Round(0), mark
-	// Read before anything is waited for: the client may end meanwhile.
-	if r.Chain, err = process.Ancestors(h.PID); err != nil {
-		return fmt.Errorf("look for the client: %w", err)
-	}
+	// Read before anything is waited for: the client may end meanwhile. A listener
+	// looks for itself.
+	var chainErr error
+	r.Chain, chainErr = process.Ancestors(h.PID)
 	if err := check(r); err != nil {
 		return err
 	}
 	if Send(socket, r, time.Now().Add(h.Answer)) == nil {
 		return nil
+	}
+	if chainErr != nil {
+		return fmt.Errorf("look for the client: %w", chainErr)
 	}
 	return Spool(SpoolLink(socket), r, h.Now.Add(h.Whole-syncMargin))
 }
