@@ -197,10 +197,14 @@ func TestNothingIsLostWhenTheDaemonIsKilledMeanwhile(t *testing.T) {
 	require.Equal(t, "ready\n", line)
 	var sent atomic.Int32
 	var wg sync.WaitGroup
+	killed := make(chan struct{})
 	for i := range 4 {
 		client := startClient(t, p)
 		wg.Go(func() {
 			for n := range total / 4 {
+				if n == total/4-2 {
+					<-killed // the last ones find nobody, however slow this machine is
+				}
 				client.run(hook(event("Stop", fmt.Sprintf("id-%d-%d", i, n))))
 				sent.Add(1)
 			}
@@ -208,6 +212,7 @@ func TestNothingIsLostWhenTheDaemonIsKilledMeanwhile(t *testing.T) {
 	}
 	eventually(t, func() bool { return sent.Load() >= total/3 }, "some reports are sent")
 	require.NoError(t, daemon.cmd.Process.Kill())
+	close(killed)
 	wg.Wait()
 
 	seen := map[string]int{}
