@@ -355,6 +355,35 @@ func TestADaemonThatIsStoppedGetsTheReportLater(t *testing.T) {
 	assert.Equal(t, []string{"id-1", "id-2"}, []string{d.all()[0].Conversation, d.all()[1].Conversation})
 }
 
+func TestAReportThatCannotBeHandledKeepsOnlyItsOwnSessionWaiting(t *testing.T) {
+	t.Parallel()
+	p, d := newPlace(t), &desk{}
+	p.prepare(t)
+	for n, uid := range []string{"a", "b", "a", "b"} {
+		r := at(n, observe.ReportDone)
+		r.Mark.UID = uid
+		keep(t, p.spool, r)
+	}
+	d.refuse = func(r observe.Report) error {
+		if r.Mark.UID == "a" {
+			return errors.New("no space left on device")
+		}
+		return nil
+	}
+	l, err := Listen(p.socket, p.spool)
+	require.NoError(t, err)
+	require.EqualError(t, l.Drain(t.Context(), d.handle), "handle spooled report: no space left on device")
+	assert.Equal(t, []string{"id-0", "id-2"}, conversations(t, p.spool))
+	d.refuse = nil
+	require.NoError(t, l.Drain(t.Context(), d.handle))
+	var order []string
+	for _, r := range d.all() {
+		order = append(order, r.Conversation)
+	}
+	assert.Equal(t, []string{"id-1", "id-3", "id-0", "id-2"}, order)
+	require.NoError(t, l.Close())
+}
+
 func TestDrainEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	p, d := newPlace(t), &desk{}

@@ -163,18 +163,24 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // Drain handles the reports that wait in the spool, the oldest first, and removes
-// each that was handled. It ends at the first that could not be.
+// each that was handled. One that could not be keeps the later ones of its session
+// waiting, and nobody else's.
 func (l *Listener) Drain(ctx context.Context, handle Handler) error {
 	waiting, err := ReadSpool(l.spool)
+	stuck := map[string]bool{}
 	for _, s := range waiting {
 		if ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		done, handleErr := l.handled.once(s.ID, func() error { return handle(ctx, s.Report) })
-		if handleErr != nil {
-			return errors.Join(err, fmt.Errorf("handle spooled report: %w", handleErr))
+		if stuck[s.Mark.UID] {
+			continue
 		}
-		if done {
+		done, handleErr := l.handled.once(s.ID, func() error { return handle(ctx, s.Report) })
+		stuck[s.Mark.UID] = !done
+		switch {
+		case handleErr != nil:
+			err = errors.Join(err, fmt.Errorf("handle spooled report: %w", handleErr))
+		case done:
 			err = errors.Join(err, s.Remove())
 		}
 	}
