@@ -20,6 +20,7 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/observe/client"
 )
 
 // programs are what the test binary is as well, when its first argument says so.
@@ -46,7 +47,7 @@ type stored struct {
 }
 
 func launchMain(args []string) error {
-	o := Options{Environ: os.Environ(), Now: time.Now}
+	o := Options{Environ: os.Environ(), Evidence: new(client.Eyes).Evidence, Now: time.Now}
 	flags := flag.NewFlagSet("launch", flag.ExitOnError)
 	flags.StringVar(&o.StateDir, "state", "", "")
 	flags.StringVar(&o.RuntimeDir, "runtime", "", "")

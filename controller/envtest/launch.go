@@ -16,6 +16,7 @@ import (
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/actuate/launch"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe/client"
 )
 
 // Stage is a place in a launcher's way at which it can be held.
@@ -42,7 +43,7 @@ func gatePath(dir string, stage Stage, session string) string {
 
 // launchMain is the launcher as the product has it, with gates.
 func launchMain(args []string) int {
-	o := launch.Options{Environ: os.Environ(), Now: time.Now}
+	o := launch.Options{Environ: os.Environ(), Evidence: new(client.Eyes).Evidence, Now: time.Now}
 	w := way{}
 	flags := flag.NewFlagSet(roleLaunch, flag.ContinueOnError)
 	flags.StringVar(&o.StateDir, "state", "", "")
