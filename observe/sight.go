@@ -92,12 +92,16 @@ type statement struct {
 	at       time.Time
 }
 
+// activity weighs the witnesses: a question on the screen, what it shows to be worked
+// on, files and reports by their age, and at last the composer with nothing that is
+// being worked on.
 func (in SightInput) activity() spec.Activity {
 	reported := in.reported()
 	shown := in.Shown
 	if shown == nil {
 		shown = &Shown{}
 	}
+	composer := shown.Ready && !shown.Working && in.Class.Working.Pattern != ""
 	switch {
 	case shown.Attention != nil:
 		return spec.ActivityAwaitingInput
@@ -105,17 +109,24 @@ func (in SightInput) activity() spec.Activity {
 		return spec.ActivityWorking
 	case in.filesPrevail(reported):
 		return in.Files.Activity
-	case shown.Ready && !shown.Working && in.Class.Working.Pattern != "" && !in.fresh(reported.at):
-		// The composer, and nothing that is being worked on.
+	case composer && !in.fresh(reported.at):
 		return spec.ActivityIdle
-	case reported.activity == spec.ActivityWorking && in.Now.Sub(reported.at) > in.ReportTTL:
-		return spec.ActivityUnknown
 	case reported.activity != "":
-		return reported.activity
+		return in.stillReported(reported)
 	case in.Shown == nil && in.Now.Sub(in.Previous.At) <= in.ReportTTL && in.Previous.Activity != "":
 		return in.Previous.Activity
 	}
 	return spec.ActivityUnknown
+}
+
+// stillReported: a client that works reports now and then. One that has fallen silent
+// may have been interrupted, of which no hook tells; one that is idle or asks has
+// nothing to report.
+func (in SightInput) stillReported(s statement) spec.Activity {
+	if s.activity == spec.ActivityWorking && in.Now.Sub(s.at) > in.ReportTTL {
+		return spec.ActivityUnknown
+	}
+	return s.activity
 }
 
 // reported is what the last report says of the activity.

@@ -37,6 +37,7 @@ type file interface {
 // system is the file system of this system.
 type system struct{}
 
+// Names of a directory, in order.
 func (system) Names(dir string) ([]string, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -48,6 +49,7 @@ func (system) Names(dir string) ([]string, error) {
 	return names, err
 }
 
+// Stat follows symbolic links.
 func (system) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
 
 // Open does not wait for the writer of a pipe that has taken the file's place.

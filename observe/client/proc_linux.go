@@ -93,25 +93,32 @@ func openFiles(pid int) ([]openFile, error) {
 	return open, nil
 }
 
-// heldThreads returns the threads whose lock is held by the client or by its child:
-// npm starts Codex by a wrapper.
+// heldThreads returns the threads whose lock the client holds or, when it holds none,
+// its only child that does: npm starts Codex by a wrapper.
 func heldThreads(locks string, client observe.Process) []thread {
-	if real, err := filepath.EvalSymlinks(locks); err == nil {
+	if actual, err := filepath.EvalSymlinks(locks); err == nil {
 		// The kernel knows files by their real path.
-		locks = real
+		locks = actual
 	}
 	held := map[int][]uint64{}
 	for _, l := range heldLocks() {
 		held[l.pid] = append(held[l.pid], l.inode)
 	}
-	var threads []thread
+	if own := threadsOf(locks, client.PID, held[client.PID]); len(own) > 0 {
+		return own
+	}
+	var wrapped []thread
 	for pid, inodes := range held {
-		if pid != client.PID && !isWrappedBy(client, pid) {
+		if !isWrappedBy(client, pid) {
 			continue
 		}
-		threads = append(threads, threadsOf(locks, pid, inodes)...)
+		threads := threadsOf(locks, pid, inodes)
+		if len(wrapped) > 0 && len(threads) > 0 {
+			return nil
+		}
+		wrapped = append(wrapped, threads...)
 	}
-	return threads
+	return wrapped
 }
 
 func isWrappedBy(client observe.Process, pid int) bool {
@@ -124,6 +131,9 @@ func isWrappedBy(client observe.Process, pid int) bool {
 }
 
 func threadsOf(locks string, pid int, inodes []uint64) []thread {
+	if len(inodes) == 0 {
+		return nil
+	}
 	open, err := openFiles(pid)
 	if err != nil {
 		return nil

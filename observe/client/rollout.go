@@ -51,8 +51,8 @@ type rolloutLine struct {
 	Payload   struct {
 		Type  string        `json:"type"`
 		Error *rolloutError `json:"error"`
-		// StartedAt is in seconds since 1970; task_complete tells when its turn began.
-		StartedAt int64 `json:"started_at"`
+		// DurationMS is how long a turn took that has ended, in milliseconds.
+		DurationMS int64 `json:"duration_ms"`
 	} `json:"payload"`
 }
 
@@ -111,14 +111,13 @@ func (t *turn) read(tail []byte, whole bool) bool {
 func (t *turn) take(l rolloutLine) bool {
 	switch l.Payload.Type {
 	case "task_started":
-		t.startedAt = l.Timestamp
+		t.startedAt = l.Timestamp.Local()
 	case "task_complete", "turn_aborted":
-		t.startedAt, t.endedAt = l.Timestamp, l.Timestamp
-		if l.Payload.StartedAt > 0 {
-			t.startedAt = time.Unix(l.Payload.StartedAt, 0)
-		}
+		// Times of day in a message are those of this place.
+		t.endedAt = l.Timestamp.Local()
+		t.startedAt = t.endedAt.Add(-time.Duration(max(0, l.Payload.DurationMS)) * time.Millisecond)
 		if l.Payload.Error != nil {
-			t.failure = l.Payload.Error.failure(l.Timestamp)
+			t.failure = l.Payload.Error.failure(t.endedAt)
 		}
 	default:
 		return false

@@ -242,7 +242,7 @@ type place struct{ device, inode uint64 }
 
 func inode(info fs.FileInfo) place {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return place{uint64(st.Dev), st.Ino} //nolint:unconvert // a device is an int32 on darwin
+		return place{uint64(st.Dev), st.Ino}
 	}
 	return place{}
 }
