@@ -120,7 +120,8 @@ type Files struct {
 	Waiting string
 	// Failure of the last turn; nil when it went well or the files do not tell.
 	Failure *Failure
-	// TurnAt is when the last turn ended, as far as the files tell.
+	// TurnAt is when the last turn went well or failed; zero when the files do not tell,
+	// or when it goes on or was interrupted.
 	TurnAt time.Time
 }
 

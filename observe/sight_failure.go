@@ -72,7 +72,11 @@ func (in SightInput) screenTells(activity spec.Activity) bool {
 		return false
 	}
 	switch in.Class.Reports {
-	case spec.ReportsClaude, spec.ReportsCodex:
+	case spec.ReportsClaude:
+	case spec.ReportsCodex:
+		if in.Files.Activity != spec.ActivityUnknown {
+			return false
+		}
 	case spec.ReportsNone, "":
 		return true
 	}

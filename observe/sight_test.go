@@ -271,6 +271,10 @@ func TestAFailureOfTheFilesCountsForTheLastTurn(t *testing.T) {
 	assert.Equal(t, &limit, rollout(func(in *SightInput) {
 		in.Files, in.Previous.Failure = Files{Activity: spec.ActivityWorking, ActivityAt: sightNow}, &limit
 	}), "the next turn has begun, and may fail again")
+	assert.Equal(t, &limit, rollout(func(in *SightInput) {
+		in.Files, in.Previous.Failure = Files{Activity: spec.ActivityIdle, ActivityAt: sightNow}, &limit
+		in.shows("> ")
+	}), "a person has interrupted it")
 }
 
 func TestTheScreenSaysUntilWhenAPlanIsUsedUp(t *testing.T) {

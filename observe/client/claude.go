@@ -49,9 +49,9 @@ func (r registration) of(p observe.Process) bool {
 }
 
 // current says whether the process that wrote it still runs.
-func (r registration) current() (observe.Process, bool) {
+func (r registration) current() bool {
 	p, live := process.Identify(r.PID)
-	return p, live == observe.Running && r.of(p)
+	return live == observe.Running && r.of(p)
 }
 
 func registryOf(ref observe.ConversationRef) string {
@@ -84,13 +84,13 @@ func (e *Eyes) readSmall(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// registrations returns those of processes that run.
-func (e *Eyes) registrations(ref observe.ConversationRef) []registration {
+// claudeHolder is the process that has the conversation. Claude Code itself has no
+// lock: two of them write one transcript, and turns are lost.
+func (e *Eyes) claudeHolder(ref observe.ConversationRef) int {
 	names, err := e.files().Names(registryOf(ref))
 	if err != nil {
-		return nil
+		return 0
 	}
-	var all []registration
 	for _, n := range names {
 		// Beside them lie <pid>.<64 digits>.key files.
 		stem, ok := strings.CutSuffix(n, ".json")
@@ -98,21 +98,7 @@ func (e *Eyes) registrations(ref observe.ConversationRef) []registration {
 			continue
 		}
 		r, ok := e.readRegistration(path.Join(registryOf(ref), n))
-		if !ok {
-			continue
-		}
-		if _, running := r.current(); running {
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
-// claudeHolder is the process that has the conversation. Claude Code itself has no
-// lock: two of them write one transcript, and turns are lost.
-func (e *Eyes) claudeHolder(ref observe.ConversationRef) int {
-	for _, r := range e.registrations(ref) {
-		if r.SessionID == ref.ID {
+		if ok && r.SessionID == ref.ID && r.current() {
 			return r.PID
 		}
 	}
@@ -120,15 +106,16 @@ func (e *Eyes) claudeHolder(ref observe.ConversationRef) int {
 }
 
 // claudeFiles takes the registration of the client itself or, when the client is a
-// wrapper, that of its only child that has one.
+// wrapper, that of its only child that has one. An agent that the client's own tools
+// have started lies deeper, runs for no person, or is the same program as the client.
 func (e *Eyes) claudeFiles(ref observe.ConversationRef, client observe.Process) observe.Files {
-	own := path.Join(registryOf(ref), strconv.Itoa(client.PID)+".json")
-	if r, ok := e.readRegistration(own); ok && r.of(client) {
-		return r.files()
+	if own, ok := e.registrationOf(ref, client); ok {
+		return own.files()
 	}
 	var wrapped []registration
-	for _, r := range e.registrations(ref) {
-		if wraps(client, r) {
+	for _, child := range childrenOf(client) {
+		r, ok := e.registrationOf(ref, child)
+		if ok && (r.Kind == "" || r.Kind == "interactive") && !sameProgram(client, child) {
 			wrapped = append(wrapped, r)
 		}
 	}
@@ -138,16 +125,9 @@ func (e *Eyes) claudeFiles(ref observe.ConversationRef, client observe.Process) 
 	return wrapped[0].files()
 }
 
-// wraps says whether the client started the process in order to be it. An agent that
-// the client's own tools have started lies deeper, runs for no person, or is the
-// same program as the client.
-func wraps(client observe.Process, r registration) bool {
-	parent, err := process.Parent(r.PID)
-	if err != nil || parent != client.PID || r.Kind != "" && r.Kind != "interactive" {
-		return false
-	}
-	p, running := r.current()
-	return running && !sameProgram(client, p)
+func (e *Eyes) registrationOf(ref observe.ConversationRef, p observe.Process) (registration, bool) {
+	r, ok := e.readRegistration(path.Join(registryOf(ref), strconv.Itoa(p.PID)+".json"))
+	return r, ok && r.of(p)
 }
 
 func (r registration) files() observe.Files {

@@ -17,10 +17,10 @@ func hold(name string) {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		_, _ = fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Fprintln(os.Stdout, "held")
+	_, _ = fmt.Fprintln(os.Stdout, "held")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	_ = f.Close()
 }

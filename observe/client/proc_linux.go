@@ -73,24 +73,42 @@ func parseLock(line string) (flockHeld, bool) {
 
 // openFile is a file that a process has open.
 type openFile struct {
-	// link is its entry in /proc/PID/fd, name the path by which it was opened.
-	link, name string
+	// link is its entry in /proc/PID/fd, info that in /proc/PID/fdinfo, name the path by
+	// which it was opened.
+	link, info, name string
 }
 
 func openFiles(pid int) ([]openFile, error) {
-	dir := fmt.Sprintf("/proc/%d/fd", pid)
-	names, err := system{}.Names(dir)
+	dir := fmt.Sprintf("/proc/%d/", pid)
+	names, err := system{}.Names(dir + "fd")
 	if err != nil {
 		return nil, err
 	}
 	var open []openFile
 	for _, n := range names {
-		link := filepath.Join(dir, n)
-		if name, err := os.Readlink(link); err == nil {
-			open = append(open, openFile{link, name})
+		o := openFile{link: dir + "fd/" + n, info: dir + "fdinfo/" + n}
+		if o.name, err = os.Readlink(o.link); err == nil {
+			open = append(open, o)
 		}
 	}
 	return open, nil
+}
+
+// locked says whether there is a flock on the open file, as proc_pid_fdinfo(5) tells:
+// "lock:\t1: FLOCK  ADVISORY  WRITE 4711 fe:00:10018829 0 EOF".
+func (o openFile) locked() bool {
+	data, err := os.ReadFile(o.info)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "lock:"); ok {
+			if _, ok := parseLock(rest); ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // heldThreads returns the threads whose lock the client holds or, when it holds none,
@@ -100,40 +118,24 @@ func heldThreads(locks string, client observe.Process) []thread {
 		// The kernel knows files by their real path.
 		locks = actual
 	}
-	held := map[int][]uint64{}
-	for _, l := range heldLocks() {
-		held[l.pid] = append(held[l.pid], l.inode)
-	}
-	if own := threadsOf(locks, client.PID, held[client.PID]); len(own) > 0 {
+	if own := threadsOf(locks, client.PID); len(own) > 0 {
 		return own
 	}
 	var wrapped []thread
-	for pid, inodes := range held {
-		if !isWrappedBy(client, pid) {
+	for _, child := range childrenOf(client) {
+		threads := threadsOf(locks, child.PID)
+		if len(threads) == 0 || sameProgram(client, child) {
 			continue
 		}
-		threads := threadsOf(locks, pid, inodes)
-		if len(wrapped) > 0 && len(threads) > 0 {
+		if len(wrapped) > 0 {
 			return nil
 		}
-		wrapped = append(wrapped, threads...)
+		wrapped = threads
 	}
 	return wrapped
 }
 
-func isWrappedBy(client observe.Process, pid int) bool {
-	parent, err := process.Parent(pid)
-	if err != nil || parent != client.PID {
-		return false
-	}
-	p, live := process.Identify(pid)
-	return live == observe.Running && !sameProgram(client, p)
-}
-
-func threadsOf(locks string, pid int, inodes []uint64) []thread {
-	if len(inodes) == 0 {
-		return nil
-	}
+func threadsOf(locks string, pid int) []thread {
 	open, err := openFiles(pid)
 	if err != nil {
 		return nil
@@ -142,15 +144,11 @@ func threadsOf(locks string, pid int, inodes []uint64) []thread {
 	var threads []thread
 	for _, o := range open {
 		id, lock := threadOf(locks, o.name)
-		if id == "" {
-			continue
-		}
-		if !lock {
+		switch {
+		case id == "":
+		case !lock:
 			rollouts[id] = o.name
-			continue
-		}
-		info, err := os.Stat(o.link)
-		if err == nil && slices.Contains(inodes, inode(info).inode) {
+		case o.locked():
 			threads = append(threads, thread{id: id})
 		}
 	}
@@ -158,6 +156,33 @@ func threadsOf(locks string, pid int, inodes []uint64) []thread {
 		threads[i].rollout = rollouts[threads[i].id]
 	}
 	return threads
+}
+
+// childrenOf returns the processes that p has started, by proc_pid_children(5): the
+// whole process table is read only where the kernel does not keep it.
+func childrenOf(p observe.Process) []observe.Process {
+	dir := fmt.Sprintf("/proc/%d/task/", p.PID)
+	tasks, err := system{}.Names(dir)
+	if err != nil {
+		return nil
+	}
+	var children []observe.Process
+	for _, task := range tasks {
+		pids, err := os.ReadFile(dir + task + "/children")
+		if err != nil {
+			return childrenInTable(p)
+		}
+		for _, text := range strings.Fields(string(pids)) {
+			pid, err := strconv.Atoi(text)
+			if err != nil {
+				continue
+			}
+			if child, live := process.Identify(pid); live == observe.Running {
+				children = append(children, child)
+			}
+		}
+	}
+	return children
 }
 
 // sameProgram says whether two processes run the same program. What cannot be read

@@ -27,7 +27,9 @@ type turn struct {
 	// startedAt is when it began, endedAt when it ended; endedAt is zero while it goes
 	// on.
 	startedAt, endedAt time.Time
-	failure            *observe.Failure
+	// interrupted: a person has ended it, so that it neither went well nor failed.
+	interrupted bool
+	failure     *observe.Failure
 	// subordinate: the thread belongs to an agent that another one has started.
 	subordinate bool
 }
@@ -35,6 +37,8 @@ type turn struct {
 // files is what that means.
 func (t turn) files() observe.Files {
 	switch {
+	case t.interrupted:
+		return observe.Files{Activity: spec.ActivityIdle, ActivityAt: t.endedAt}
 	case !t.endedAt.IsZero():
 		return observe.Files{Activity: spec.ActivityIdle, ActivityAt: t.endedAt, TurnAt: t.endedAt, Failure: t.failure}
 	case !t.startedAt.IsZero():
@@ -68,20 +72,31 @@ func (e *Eyes) lastTurn(name string) turn {
 	if err != nil || !info.Mode().IsRegular() {
 		return turn{}
 	}
+	if t, known := e.memory.turnOf(name, info); known {
+		return t
+	}
 	f, err := e.files().Open(name)
 	if err != nil {
 		return turn{}
 	}
 	defer f.Close()
+	t, err := readTurn(f, info.Size())
+	if err == nil {
+		e.memory.keepTurn(name, info, t)
+	}
+	return t
+}
+
+func readTurn(f io.ReaderAt, length int64) (turn, error) {
 	t := turn{subordinate: isSubordinate(io.NewSectionReader(f, 0, maxMeta))}
 	for size := int64(firstTail); ; size *= 4 {
-		from := max(0, info.Size()-size)
+		from := max(0, length-size)
 		tail, err := io.ReadAll(io.NewSectionReader(f, from, size))
 		if err != nil {
-			return t
+			return turn{}, err
 		}
 		if t.read(tail, from == 0) || from == 0 || size >= maxTail {
-			return t
+			return t, nil
 		}
 	}
 }
@@ -114,7 +129,7 @@ func (t *turn) take(l rolloutLine) bool {
 		t.startedAt = l.Timestamp.Local()
 	case "task_complete", "turn_aborted":
 		// Times of day in a message are those of this place.
-		t.endedAt = l.Timestamp.Local()
+		t.endedAt, t.interrupted = l.Timestamp.Local(), l.Payload.Type == "turn_aborted"
 		t.startedAt = t.endedAt.Add(-time.Duration(max(0, l.Payload.DurationMS)) * time.Millisecond)
 		if l.Payload.Error != nil {
 			t.failure = l.Payload.Error.failure(t.endedAt)

@@ -71,7 +71,7 @@ func TestTheEndOfARolloutTellsOfTheLastTurn(t *testing.T) {
 		"NULs at the end":              {whole + strings.Repeat("\x00", 4096), idle},
 		"garbage at the end":           {whole + "\xff\xfe\"event_msg\"\n{}\n", idle},
 		"much was said since":          {given[0] + given[1] + filler, working},
-		"a turn was interrupted":       {whole + strings.Replace(started(done), "task_started", "turn_aborted", 1), idle},
+		"a turn was interrupted":       {whole + strings.Replace(started(done), "task_started", "turn_aborted", 1), observe.Files{Activity: spec.ActivityIdle, ActivityAt: done}},
 		"another began":                {whole + started(done.Add(time.Second)), observe.Files{Activity: spec.ActivityWorking, ActivityAt: done.Add(time.Second)}},
 		"a message quotes an event":    {whole + `{"timestamp":"2026-11-29T22:00:00.000Z","type":"response_item","payload":{"type":"task_started","text":"\"event_msg\""}}` + "\n", idle},
 		"a line is longer than a look": {whole + `{"x":"` + strings.Repeat("y", firstTail*5) + "\"}\n", idle},
@@ -94,6 +94,9 @@ func TestOfALargeRolloutOnlyTheEndIsRead(t *testing.T) {
 	eyes := Eyes{disk: counted}
 	assert.Equal(t, spec.ActivityIdle, eyes.lastTurn(name).files().Activity)
 	assert.Less(t, counted.bytes(), 4<<20)
+	unchanged := counted.bytes()
+	assert.Equal(t, spec.ActivityIdle, eyes.lastTurn(name).files().Activity)
+	assert.Equal(t, unchanged, counted.bytes(), "nor again while it is as it was")
 
 	require.NoError(t, os.Truncate(name, 200<<20))
 	before := counted.bytes()

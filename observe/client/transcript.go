@@ -14,7 +14,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -245,44 +244,4 @@ func inode(info fs.FileInfo) place {
 		return place{uint64(st.Dev), st.Ino}
 	}
 	return place{}
-}
-
-type memoryKey struct{ name, pattern string }
-
-// memory is what earlier looks have learned. It saves time and decides nothing.
-type memory struct {
-	mu    sync.Mutex
-	files map[memoryKey]finding
-	globs map[string]string
-}
-
-func (m *memory) of(key memoryKey) (finding, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, ok := m.files[key]
-	return known, ok
-}
-
-func (m *memory) keep(key memoryKey, found finding) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.files == nil || len(m.files) >= maxRemembered {
-		m.files = map[memoryKey]finding{}
-	}
-	m.files[key] = found
-}
-
-func (m *memory) found(glob string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.globs[glob]
-}
-
-func (m *memory) remember(glob, name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.globs == nil || len(m.globs) >= maxRemembered {
-		m.globs = map[string]string{}
-	}
-	m.globs[glob] = name
 }
