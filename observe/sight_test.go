@@ -6,7 +6,9 @@ package observe
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -419,4 +421,49 @@ func TestWhateverTheEvidenceASightHoldsTogether(t *testing.T) {
 		again.Previous = got
 		require.Equal(t, got, JudgeSight(again), "the same evidence once more\n%s", said)
 	}
+}
+
+// What the built-in classes make of real screens, without a hook or a file: it is all
+// that there is when a person has refused the hooks.
+func TestARealScreenAloneTellsWhatAClientDoes(t *testing.T) {
+	for name, want := range map[string]Sight{
+		"claude-folder-trust":      {Readiness: NotReady, Activity: spec.ActivityAwaitingInput, Attention: AttentionFor(spec.ReasonTrustRequired)},
+		"claude-custom-api-key":    {Readiness: NotReady, Activity: spec.ActivityAwaitingInput, Attention: AttentionFor(spec.ReasonLoginRequired)},
+		"claude-permission-dialog": {Readiness: NotReady, Activity: spec.ActivityAwaitingInput, Attention: AttentionFor(spec.ReasonPermissionRequired)},
+		"claude-working-hang":      {Readiness: Ready, Activity: spec.ActivityWorking},
+		"codex-hooks-need-review":  {Readiness: NotReady, Activity: spec.ActivityAwaitingInput, Attention: AttentionFor(spec.ReasonHookTrustRequired)},
+		"codex-idle-fresh":         {Readiness: Ready, Activity: spec.ActivityIdle},
+		"codex-working":            {Readiness: Ready, Activity: spec.ActivityWorking},
+		"codex-usage-limit": {Readiness: Ready, Activity: spec.ActivityIdle, Failure: &Failure{
+			Reason: spec.ReasonUsageLimited, Retry: spec.RetryHold, At: sightNow,
+			Until: time.Date(2026, 11, 29, 23, 38, 0, 0, time.UTC),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile("../spec/testdata/screens/" + name + ".txt")
+			require.NoError(t, err)
+			kind, _, _ := strings.Cut(name, "-")
+			got := JudgeSight(look(func(in *SightInput) {
+				in.Class = builtIn(t, kind)
+				in.StartedAt = ago(time.Second)
+				in.Previous.Activity = spec.ActivityWorking
+				in.shows(string(text))
+			}))
+			if want.Attention != nil {
+				assert.NotEmpty(t, got.Screen)
+			}
+			want.At, want.Screen = sightNow, got.Screen
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
+func builtIn(t *testing.T, name string) *spec.ClientClassSpec {
+	for _, class := range spec.BuiltInClasses() {
+		if class.Name == name {
+			return &class.Spec
+		}
+	}
+	t.Fatalf("there is no built-in class %s", name)
+	return nil
 }
