@@ -120,6 +120,8 @@ func (v *verdicts) action(in Input, p Plan) {
 		v.release(in, a)
 	case actuate.ActionSignal:
 		v.signal(in, p)
+	case actuate.ActionKeys:
+		v.keys(in, p)
 	case actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer:
 		v.must(false, "%s is not a session's to do", a.Kind)
 	}
@@ -174,6 +176,24 @@ func (v *verdicts) start(in Input, p Plan) {
 	v.must(after.ID == p.Action.Launch.Labels.Attempt && after.ID == in.New.ID && after.ID == after.Order.Attempt, "the attempt on disk is another one")
 	v.must(after.Fence == record.FenceOpen, "the attempt is fenced off")
 	v.must(after.Incarnation == p.Record.Incarnation+1, "the attempt's number is not the next one")
+}
+
+// keys: only into the pane that the client which is being ended runs in.
+func (v *verdicts) keys(in Input, p Plan) {
+	s, c := in.Record.Stop, in.Record.Client
+	if s == nil || c == nil {
+		v.must(false, "keys without a stop of the client on disk")
+		return
+	}
+	v.must(s.Process == c.Process && in.Seen.Stop == observe.Running && len(p.Action.Keys) > 0, "keys for another process than the client")
+	for _, pane := range in.Seen.Panes {
+		if pane.PaneID == p.Action.Pane.PaneID {
+			holds := pane.PID != 0 && (pane.PID == c.Process.PID || pane.PID == c.PanePID)
+			v.must(pane.Pane == p.Action.Pane && holds && pane.State == observe.Present && pane.Live == observe.Running && !pane.Taken(), "keys into a pane that the client is not in")
+			return
+		}
+	}
+	v.must(false, "keys into pane %q, which was not seen", p.Action.Pane.PaneID)
 }
 
 // signal: only to processes that the record names.

@@ -198,6 +198,10 @@ func (w *world) act(a actuate.Action) {
 				w.end(b, &observe.Exit{Signal: map[actuate.Signal]int{actuate.SignalTerm: 15, actuate.SignalKill: 9}[a.Signal]})
 			}
 		}
+	case actuate.ActionKeys:
+		if b := w.room(a).inside; !b.stubborn {
+			w.end(b, &observe.Exit{})
+		}
 	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer:
 	}
 }
