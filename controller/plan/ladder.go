@@ -70,6 +70,9 @@ func (p *pass) turnConversation() {
 	if c != nil && c.Class != p.class.Name || !p.class.converses() {
 		p.leave(spec.ReplacedClassChanged, fmt.Sprintf("the session's class is %s now", p.class.Name))
 	}
+	if c := p.rec.Conversation; c != nil && !c.Used && c.Source == spec.SourceAssigned && p.class.Spec.Conversation.Identity != spec.IdentityAssigned {
+		p.leave(spec.ReplacedNeverBegun, "its class takes no id any more")
+	}
 	id := adoptable(&p.rec, p.rec.Spec)
 	if id == "" || !p.class.converses() {
 		return

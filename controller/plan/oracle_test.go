@@ -60,8 +60,10 @@ func violations(in Input, p Plan) []string {
 	if in.Seen.Sight == SightUnknown {
 		v.whileUnknown(in, p)
 	}
+	v.must(!p.InFlight || after.Attempt != nil || after.Client != nil, "nothing is in flight")
 	v.stops(in, p)
 	v.action(in, p)
+	v.conversation(in, p)
 	return v.broken
 }
 

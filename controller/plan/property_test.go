@@ -58,6 +58,9 @@ func (d dice) spec() *spec.SessionSpec {
 	if d.one(3) {
 		otherCommand(s)
 	}
+	if d.one(2) {
+		d.converse(s)
+	}
 	return s
 }
 
@@ -92,6 +95,7 @@ func (d dice) record() record.Record {
 		}
 	}
 	d.moods(&r)
+	d.conversation(&r)
 	return r
 }
 
@@ -147,6 +151,7 @@ func (d dice) seen() Seen {
 		s.Receipt = observe.Receipt{Attempt: "a4", Process: d.process(), At: d.time(), Stage: observe.StageExec}
 		if d.one(2) {
 			s.Receipt.Stage, s.Receipt.Reason = observe.StageFailed, []string{spec.ReasonExecFailed, spec.ReasonCommandNotFound}[d.IntN(2)]
+			d.findings(&s.Receipt)
 		}
 	}
 	if d.one(5) {
@@ -199,7 +204,7 @@ func (d dice) input() Input {
 	if d.one(8) {
 		in.Workspace.Obstacle = spec.ReasonWorkspaceMissing
 	}
-	return in
+	return d.agents(in)
 }
 
 // Whatever is fed in, the invariants hold, the input stays as it is and the plan
@@ -212,10 +217,10 @@ func TestEveryPlanKeepsTheInvariants(t *testing.T) {
 		acted[p.Action.Kind]++
 	})
 
-	for _, r := range []string{"Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Refusal", "Latch", "Occupied", "Block", "BackOff", "Server", "Name", "Limits", "Budget", "Start"} {
+	for _, r := range []string{"Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Refusal", "Latch", "Occupied", "Block", "BackOff", "Server", "Name", "Limits", "Hold", "Conversation", "Budget", "Start"} {
 		require.Positive(t, rules[r], "no input was decided by rule %s: the dice are bad", r)
 	}
-	for _, kind := range []actuate.Kind{actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionRelease, actuate.ActionReap, actuate.ActionSignal} {
+	for _, kind := range []actuate.Kind{actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionRelease, actuate.ActionReap, actuate.ActionSignal, actuate.ActionKeys} {
 		require.Positive(t, acted[kind], "no input led to action %s: the dice are bad", kind)
 	}
 }
@@ -306,7 +311,7 @@ func TestNothingSpinsWhenNothingMovesButTime(t *testing.T) {
 
 // disturb does to the world what happens in the field.
 func (w *world) disturb() {
-	switch w.rand.IntN(16) {
+	switch w.rand.IntN(24) {
 	case 0, 1, 2:
 		for _, b := range w.clients() {
 			w.end(b, dice{w.rand}.exit())
@@ -334,6 +339,9 @@ func (w *world) disturb() {
 		w.disk, _ = Apply(w.disk, []Request{RequestResume, RequestRestart, RequestTerminate}[w.rand.IntN(3)], w.now)
 	case 10, 11:
 		w.desired.Spec = dice{w.rand}.spec()
+		if id := w.desired.Spec.Conversation.ID; id != "" {
+			w.adoptable[id] = true
+		}
 	case 12:
 		if len(w.past) > 0 {
 			w.disk, w.forgetful, w.restart = w.past[w.rand.IntN(len(w.past))], true, true
@@ -342,6 +350,8 @@ func (w *world) disturb() {
 		w.disk, w.forgetful, w.restart = record.Record{UID: uid, Name: "shop", CreatedAt: w.now}, true, true
 	case 14:
 		w.restart = true
+	case 16, 17, 18, 19, 20, 21, 22, 23:
+		w.disturbAgents()
 	case 15:
 		w.later(time.Duration(w.rand.IntN(30)) * time.Second)
 	}
@@ -352,7 +362,9 @@ func (w *world) disturb() {
 func (w *world) calm() {
 	w.blind = false
 	w.desired.Spec = aSpec()
-	w.disk.Demand = &record.Demand{Reason: spec.ReasonResumed, At: w.now}
+	dice{w.rand}.class(w.desired.Spec)
+	w.calmAgents()
+	w.disk.Demand = &record.Demand{Reason: spec.ReasonResumed, At: w.now, Fresh: w.one(4)}
 	w.disk.Intent = nil
 	for _, b := range w.bodies {
 		if b.attempt == "" {
@@ -364,6 +376,12 @@ func (w *world) calm() {
 // heed does what a person is told to: end what runs in our pane. It may be what
 // they started there, or a launcher that hangs and that no record tells of.
 func (w *world) heed(p Plan) {
+	switch p.Verdict.Reason {
+	case spec.ReasonTrustRequired:
+		w.calmAgents()
+	case spec.ReasonConversationElsewhere:
+		w.disk, _ = Apply(w.disk, RequestResume, w.now)
+	}
 	if p.Verdict.Reason != spec.ReasonNameConflict {
 		return
 	}
@@ -393,12 +411,14 @@ func TestASessionArrivesAndStays(t *testing.T) {
 			p := w.pass(false)
 			w.heed(p)
 			w.later(w.pause(p))
-			if quiet++; p.Verdict.Reason != spec.ReasonRunning || p.Action.Kind != actuate.ActionNone || !equalRecords(before, w.disk) {
+			live := p.Verdict.Reason == spec.ReasonRunning || p.Verdict.Reason == spec.ReasonReady
+			if quiet++; !live || p.Action.Kind != actuate.ActionNone || !equalRecords(before, w.disk) {
 				quiet = 0
 			}
 			if quiet == 20 {
 				require.Len(t, w.clients(), 1)
 				require.Equal(t, w.clients()[0].Process, w.disk.Client.Process)
+				w.remembers()
 				return
 			}
 		}

@@ -35,6 +35,7 @@ type body struct {
 	stubborn, noLease bool
 	// readyAt is when a launcher reaches its end.
 	readyAt time.Time
+	mind
 }
 
 // room is a pane of a world. What tmux shows of it can be behind what is true.
@@ -64,10 +65,11 @@ type world struct {
 	// set once the disk was rolled back, after which numbers can come again.
 	spent     int64
 	forgetful bool
+	agents
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 7)), now: now, serverUp: true, server: server, receipts: map[string]observe.Receipt{}, restart: true}
+	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 7)), now: now, serverUp: true, server: server, receipts: map[string]observe.Receipt{}, restart: true, agents: newAgents()}
 	w.desired = Desired{Spec: aSpec(), File: "/m/shop.yaml"}
 	w.disk = record.Record{UID: uid, Name: "shop", CreatedAt: now}
 	return w
@@ -145,11 +147,11 @@ func (w *world) lookAtRecord(s *Seen) {
 
 func (w *world) input() Input {
 	w.ids++
-	return Input{
+	return w.ask(Input{
 		Now: w.now, Desired: w.desired, Record: w.disk, Seen: w.look(), Workspace: Workspace{Path: "/work"}, Grant: GrantStart,
 		New:    NewAttempt{ID: fmt.Sprintf("u%d", w.ids), Instance: instance},
 		Policy: policy, FirstLook: w.restart,
-	}
+	})
 }
 
 // pass decides once, as the controller does; crash cuts it off at a random place.
@@ -164,6 +166,7 @@ func (w *world) pass(crash bool) Plan {
 		w.past = append(w.past, w.disk)
 	}
 	w.disk = p.Record
+	w.heard()
 	if crash {
 		w.restart = true
 		return p
@@ -283,6 +286,7 @@ func (w *world) later(d time.Duration) {
 			w.execute(b)
 		}
 	}
+	w.converse()
 }
 
 // execute is the launcher: lease, fence, receipt, exec.
@@ -297,8 +301,13 @@ func (w *world) execute(b *body) {
 		return
 	case w.one(10):
 		r.Reason = spec.ReasonExecFailed
+	case w.verify(a) != "":
+		r.Reason = w.verify(a)
 	default:
 		r = observe.Receipt{Attempt: b.attempt, Process: b.Process, At: w.now, Stage: observe.StageExec}
+	}
+	if a != nil && a.Order.Class != nil {
+		r.Home, r.ConfigDirectory = "/home", "/home/.c"
 	}
 	w.receipts[b.attempt] = r
 	if r.Stage == observe.StageFailed {
@@ -316,6 +325,7 @@ func (w *world) execute(b *body) {
 		b.children = []observe.Process{child.Process}
 	}
 	b.mark = &observe.MarkedProcess{Mark: observe.Mark{Instance: instance, UID: uid, Attempt: b.attempt, Incarnation: b.incarnation, Process: b.Process}}
+	w.wake(b, a)
 }
 
 func (w *world) clients() (live []*body) {

@@ -1,0 +1,279 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// exec is the class without conversations that is always there.
+var exec = Class{Name: spec.ClassExec, Spec: &spec.ClientClassSpec{}}
+
+// classes of the generated sessions.
+var classes = []Class{exec, claude, codex, plain, none}
+
+func classNamed(name string) *Class {
+	for _, c := range classes {
+		if c.Name == name {
+			return &c
+		}
+	}
+	return nil
+}
+
+// transcript is what a client has written of one conversation.
+type transcript struct {
+	class        string
+	there, begun bool
+}
+
+// agents is what the clients of a world have: conversations, reports, screens.
+type agents struct {
+	transcripts map[string]*transcript
+	// reports that the daemon has not saved yet. A late one may come twice.
+	reports, late []Heard
+	// told is the conversation that the session's client had last as far as the
+	// daemon was told, given the ids that a client was executed with, adoptable those that
+	// a person has named.
+	told             string
+	given, adoptable map[string]bool
+	// What a disturbance can do.
+	unreadable, rival, holder, undeclared, working bool
+	hold                                           Hold
+}
+
+func newAgents() agents {
+	a := agents{transcripts: map[string]*transcript{}, given: map[string]bool{}, adoptable: map[string]bool{}}
+	for _, id := range []string{"foreign", "p1"} {
+		a.transcripts[id] = &transcript{class: spec.ClassClaude, there: true, begun: true}
+	}
+	return a
+}
+
+// mind is what a client has of all that.
+type mind struct {
+	class, conversation string
+	executedAt          time.Time
+	blank, asks         bool
+	notFound            bool
+}
+
+// ask completes an input by what the controller's gathering makes of clients.
+func (w *world) ask(in Input) Input {
+	s := in.Desired.Spec
+	if s == nil {
+		s = in.Record.Spec
+	}
+	if s != nil && !w.undeclared {
+		in.Class = classNamed(s.ClientClassName)
+	}
+	in.New.Conversation, in.Workspace.Wanted = fmt.Sprintf("n%d", w.ids), "/work"
+	in.Heard, in.Hold, in.Sight = append(in.Heard, w.reports...), w.hold, w.sight()
+	if c := in.Record.Client; c != nil {
+		in.Seen.NotFound = w.find(c.Process).notFound
+	}
+	if ref, known := Reference(in); known {
+		in.Evidence = w.evidence(ref)
+		if w.rival {
+			in.Rival = "other"
+		}
+	}
+	return in
+}
+
+func (w *world) evidence(ref observe.ConversationRef) observe.Evidence {
+	e := observe.Evidence{State: observe.EvidenceResumable}
+	if w.holder {
+		e.Holder = 77
+	}
+	if ref.Class.Conversation.Transcript == "" {
+		return e
+	}
+	e.Path = "/t/" + ref.ID
+	switch t := w.transcripts[ref.ID]; {
+	case w.unreadable || ref.ConfigDirectory == "":
+		e.State, e.Path = observe.EvidenceUnknown, ""
+	case t == nil || !t.there:
+		e.State = observe.EvidenceAbsent
+	case !t.begun:
+		e.State = observe.EvidenceUnusable
+	}
+	return e
+}
+
+func (w *world) sight() observe.Sight {
+	c := w.disk.Client
+	if c == nil {
+		return observe.Sight{}
+	}
+	b := w.find(c.Process)
+	s := observe.Sight{At: w.now, Activity: spec.ActivityIdle, Readiness: observe.Ready}
+	if w.working {
+		s.Activity = spec.ActivityWorking
+	}
+	switch {
+	case b.blank:
+		s.Readiness, s.Blank = observe.NotReady, true
+	case b.asks:
+		s.Readiness, s.Attention = observe.NotReady, &observe.Attention{Reason: spec.ReasonTrustRequired, Message: "trust it?"}
+	case w.now.Sub(b.executedAt) < 500*time.Millisecond:
+		s.Readiness = observe.NotReady
+	}
+	return s
+}
+
+// heard: the daemon has saved what it was told.
+func (w *world) heard() {
+	var waiting []Heard
+	for _, h := range w.reports {
+		switch {
+		case h.Incarnation > w.disk.Incarnation:
+			waiting = append(waiting, h)
+		case h.Incarnation == w.spent:
+			w.told = h.ID
+		}
+	}
+	w.late = append(w.late, w.reports...)
+	w.reports = waiting
+}
+
+// verify is what the launcher finds of a resume; empty when it may go on.
+func (w *world) verify(a *record.Attempt) string {
+	if a.Resumes == "" || a.Order.Class.Resume.Transcript == "" {
+		return ""
+	}
+	t := w.transcripts[a.Resumes]
+	switch {
+	case w.holder:
+		return spec.ReasonConversationInUse
+	case w.unreadable:
+		return spec.ReasonConversationUnknown
+	case t == nil || !t.there || !t.begun:
+		return spec.ReasonConversationMissing
+	case w.one(20):
+		return spec.ReasonConversationElsewhere
+	}
+	return ""
+}
+
+// wake makes b a client that runs what a says.
+func (w *world) wake(b *body, a *record.Attempt) {
+	b.executedAt, b.blank, b.asks = w.now, w.one(30), w.one(10)
+	if a.Order.Class == nil {
+		return
+	}
+	b.class = a.Order.Class.Name
+	class := classNamed(b.class)
+	switch {
+	case a.Resumes != "":
+		w.resumed(b, a, class)
+		return
+	case !class.converses():
+		return
+	case class.Spec.Conversation.Identity == spec.IdentityAssigned:
+		id := conversationOf(a)
+		require.NotEmpty(w.t, id, "a fresh client without an id")
+		require.True(w.t, w.forgetful || !w.given[id], "id %s was given to two clients", id)
+		b.conversation = id
+	default:
+		w.ids++
+		b.conversation = fmt.Sprintf("r%d", w.ids)
+		w.report(b, false)
+	}
+	w.given[b.conversation], w.told = true, b.conversation
+	if t := w.transcripts[b.conversation]; t != nil && t.there {
+		w.end(b, &observe.Exit{Code: 1}) // already in use
+		return
+	}
+	w.transcripts[b.conversation] = &transcript{class: b.class}
+}
+
+func (w *world) resumed(b *body, a *record.Attempt, class *Class) {
+	id := a.Resumes
+	require.Equal(w.t, class.Spec.Resume.Command, a.Order.Command, "another class's command")
+	require.True(w.t, w.forgetful || id == w.told || w.adoptable[id], "%s was resumed, and %s was told last", id, w.told)
+	require.NotEqual(w.t, "foreign", id, "another session's conversation")
+	b.conversation, w.told = id, id
+	t := w.transcripts[id]
+	if t != nil && t.class != b.class {
+		require.True(w.t, w.adoptable[id], "%s of class %s was resumed by %s", id, t.class, b.class)
+	}
+	if t == nil || !t.begun || !t.there {
+		b.notFound = true
+		w.end(b, &observe.Exit{Code: 1})
+	}
+}
+
+func (w *world) report(b *body, begun bool) {
+	w.ids++
+	w.reports = append(w.reports, Heard{
+		ID: b.conversation, Incarnation: b.incarnation, Class: b.class, Begun: begun, At: w.now.Add(time.Duration(w.ids)), Reason: spec.ReplacedCleared,
+	})
+}
+
+// converse lets the live clients have turns, and people clear them.
+func (w *world) converse() {
+	for _, b := range w.clients() {
+		if b.conversation == "" || !w.one(4) {
+			continue
+		}
+		if w.one(12) {
+			w.ids++
+			b.conversation = fmt.Sprintf("r%d", w.ids)
+			w.transcripts[b.conversation] = &transcript{class: b.class}
+		}
+		t := w.transcripts[b.conversation]
+		if t == nil {
+			continue
+		}
+		t.there, t.begun = true, true
+		w.report(b, true)
+	}
+}
+
+// disturbAgents does to conversations what happens in the field.
+func (w *world) disturbAgents() {
+	switch w.rand.IntN(10) {
+	case 0:
+		for _, t := range w.transcripts {
+			t.there = t.there && !w.one(2)
+		}
+	case 1:
+		for _, t := range w.transcripts {
+			t.begun = t.begun && !w.one(2)
+		}
+	case 2:
+		w.unreadable = !w.unreadable
+	case 3:
+		w.rival = !w.rival
+	case 4:
+		w.holder = !w.holder
+	case 5:
+		w.undeclared = !w.undeclared
+	case 6:
+		w.working = !w.working
+	case 7:
+		w.hold = Hold{Reason: spec.ReasonUsageLimited, Until: w.now.Add(time.Minute)}
+	case 8:
+		w.disk, _ = Apply(w.disk, RequestFresh, w.now)
+	case 9:
+		w.reports = append(w.late, w.reports...) // a spool that was not removed
+		w.late = nil
+	}
+}
+
+// calmAgents: whatever stood in the way is gone, and a person answers.
+func (w *world) calmAgents() {
+	w.unreadable, w.rival, w.holder, w.undeclared, w.working, w.hold = false, false, false, false, false, Hold{}
+	for _, b := range w.bodies {
+		b.asks = false
+	}
+}
