@@ -103,6 +103,7 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 	p.rec.Client, p.rec.Attempt, p.rec.Block = c, nil, nil
 	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
 	p.event(Normal, spec.ReasonStarted, fmt.Sprintf("Started incarnation %d, pid %d, pane %s", c.Incarnation, c.Process.PID, c.Pane))
+	p.hear()
 	// The rest of this pass would judge the new client by what was seen before
 	// the record knew it. Its pane was seen.
 	p.plan.Same = c.Pane != ""

@@ -13,8 +13,8 @@ import (
 
 // hear takes in what the client has told of its conversation, before anything is
 // decided: also when tmux cannot be asked, and when the client has just died. What it
-// told last is what the next one is brought back with. It is no rule: hearing decides
-// nothing about the client.
+// told last is what the next one is brought back with. It is done again when a pass has
+// learned of the client. It is no rule: hearing decides nothing about the client.
 func (p *pass) hear() {
 	for _, h := range p.Heard {
 		p.hearOne(h)

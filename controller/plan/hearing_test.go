@@ -78,6 +78,11 @@ func TestTheLastWordOfAClientIsHeard(t *testing.T) {
 	follow(t, []step{
 		{name: "in the pass of its death", in: dead, reason: spec.ReasonStarting, id: "c2", history: []string{"c1 Reported"}, events: []string{changed, "Warning Died"}},
 		{name: "after its end", in: over, reason: spec.ReasonCrashLoopBackOff, id: "c2", history: []string{"c1 Reported"}, events: []string{changed}},
+		{name: "before the record knew of the client", in: starting(ofClass(codex), noPanes, seesPane(pane("%4", 4, 200)), seesClient(marked(4, 200)), hears(Heard{ID: "c2", Incarnation: 4}), ofSeen(func(s *Seen) {
+			s.ReceiptState, s.ReceiptProcess = ReceiptFound, observe.Running
+			s.Receipt = observe.Receipt{Attempt: "a4", Process: process(200), Stage: observe.StageExec, At: now}
+		})), reason: spec.ReasonStarted, id: "c2", events: []string{"Normal Started", "Normal ConversationBound"}},
+		{name: "before the record knew of the client, which is adopted", in: up(ofClass(codex), ofRecord(func(r *record.Record) { r.Client = nil }), hears(Heard{ID: "c2", Incarnation: 3, Begun: true})), reason: spec.ReasonAdopted, id: "c2", events: []string{"Normal ConversationBound", "Normal Adopted"}},
 		{name: "but what was replaced since is not brought back", in: build(over, []given{past(begun(claude, "c2")), waits}), reason: spec.ReasonCrashLoopBackOff, id: "c1", history: []string{"c2 Cleared"}},
 		{name: "nor what an earlier one told", in: build(over, []given{func(in *Input) { in.Heard = []Heard{{ID: "c2", Incarnation: 2}} }, waits}), reason: spec.ReasonCrashLoopBackOff, id: "c1"},
 	})

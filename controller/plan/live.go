@@ -115,6 +115,7 @@ func (p *pass) adopt(c liveClient) bool {
 		c.Launched, c.StartedAt, c.ClassRevision, c.Resumes, c.Directory = a.Spec.DeepCopy(), a.OpenedAt, a.ClassRevision, a.Resumes, a.Order.Directory
 		p.spendConversation(a)
 	}
+	p.hear()
 	p.rec.Attempt, p.rec.Stop = nil, nil
 	p.rec.Demand, p.rec.Latch = nil, nil
 	if b := p.rec.Block; b != nil && b.Reason != spec.ReasonRecordQuarantined {

@@ -39,7 +39,9 @@ type Input struct {
 	Evidence observe.Evidence
 	// Rival is the other session that has that conversation; empty when none has.
 	Rival string
-	// Heard are the conversations that the present client has told of, oldest first.
+	// Heard are the conversations that the present client has told of, oldest first. Those
+	// of an incarnation above the one of the plan's record were not heard yet and are to
+	// be given again.
 	Heard []Heard
 	// Sight is what the present client shows.
 	Sight observe.Sight
