@@ -172,6 +172,8 @@ type Controller struct {
 	// nameless are the uids of damaged records that did not tell their session.
 	nameless map[string]bool
 	desired  manifest.DesiredSet
+	// classes are the client classes as they are served, by name.
+	classes  map[string]*spec.ClientClass
 	roots    []server.ManifestRoot
 	read     bool
 	instance string
@@ -198,12 +200,14 @@ func New(o Options) *Controller {
 		bad:      map[string]record.Bad{},
 		nameless: map[string]bool{},
 		attempts: map[string]string{},
+		classes:  map[string]*spec.ClientClass{},
 		loaded:   make(chan struct{}),
 		reread:   make(chan struct{}, 1),
 	}
 	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
 	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
 	c.publishEvents()
+	c.publishClasses()
 	c.screens, c.looks = screen.NewStore(o.StateDir), newPace(o.Clock)
 	return c
 }

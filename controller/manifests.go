@@ -227,6 +227,7 @@ func (c *Controller) take(set manifest.DesiredSet) []string {
 			c.retract(s)
 		}
 	}
+	c.publishClasses()
 	c.tellProblems(before.Problems, set.Problems)
 	return changed
 }

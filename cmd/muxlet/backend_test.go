@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 type fakeDaemon struct {
 	mu       sync.Mutex
 	sessions map[string]spec.Session
+	classes  map[string]spec.ClientClass
 	events   []corev1.Event
 	screens  map[string]string
 	previous map[string]string
@@ -40,7 +42,7 @@ type fakeDaemon struct {
 }
 
 func newFakeDaemon(sessions ...spec.Session) *fakeDaemon {
-	f := &fakeDaemon{sessions: map[string]spec.Session{}, screens: map[string]string{}, journals: server.NewJournals(noon, 0)}
+	f := &fakeDaemon{sessions: map[string]spec.Session{}, classes: map[string]spec.ClientClass{}, screens: map[string]string{}, journals: server.NewJournals(noon, 0)}
 	f.status.Manifests = []string{"/home/me/.config/muxlet/sessions"}
 	f.status.Version = "v0.0.0-test"
 	f.status.TmuxSocket = "/run/muxlet/tmux.sock"
@@ -64,6 +66,52 @@ func (f *fakeDaemon) remove(name string) {
 	defer f.mu.Unlock()
 	delete(f.sessions, name)
 	f.journals.Sessions.Delete(name)
+}
+
+// setClass replaces what is known of a client class.
+func (f *fakeDaemon) setClass(c spec.ClientClass) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.TypeMeta = metav1.TypeMeta{APIVersion: spec.GroupVersion.String(), Kind: spec.KindClientClass}
+	f.journals.Classes.Put(c.Name, c.DeepCopy())
+	f.classes[c.Name] = c
+}
+
+func (f *fakeDaemon) removeClass(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.classes, name)
+	f.journals.Classes.Delete(name)
+}
+
+func (f *fakeDaemon) Classes() spec.ClientClassList {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := spec.ClientClassList{ListMeta: metav1.ListMeta{ResourceVersion: f.journals.Classes.Revision()}}
+	for _, name := range slices.Sorted(maps.Keys(f.classes)) {
+		all.Items = append(all.Items, f.classes[name])
+	}
+	return all
+}
+
+func (f *fakeDaemon) Class(name string) (spec.ClientClass, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c, ok := f.classes[name]; ok {
+		return c, nil
+	}
+	return spec.ClientClass{}, server.NewClassNotFound(name)
+}
+
+func (f *fakeDaemon) DeleteClass(_ context.Context, name string) error {
+	c, err := f.Class(name)
+	if err == nil && c.Status.BuiltIn {
+		return server.NewClassError(server.ReasonForbidden, name, "it is built in")
+	}
+	if err == nil {
+		f.removeClass(name)
+	}
+	return err
 }
 
 // tell adds an event, or counts it once more.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -33,6 +34,8 @@ func (g *globals) addCompletion(root *cobra.Command) {
 		switch {
 		case cmd.Name() == "get":
 			cmd.ValidArgsFunction = g.completeKindOrName
+		case takesClasses(cmd):
+			cmd.ValidArgsFunction = g.completeDocuments
 		case cmd.Name() == "new" || !strings.Contains(cmd.Use, "NAME"):
 		case strings.Contains(cmd.Use, "NAME..."):
 			cmd.ValidArgsFunction = g.completeNames
@@ -57,7 +60,7 @@ func (g *globals) completeFlags(cmd *cobra.Command) {
 	}
 	if cmd.Flags().Lookup("for") != nil && cmd.Name() == "events" {
 		_ = cmd.RegisterFlagCompletionFunc("for", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return g.knownNames(cmd, nil), noFiles
+			return g.knownNames(cmd, nil, ""), noFiles
 		})
 	}
 }
@@ -73,8 +76,12 @@ func (g *globals) completeName(cmd *cobra.Command, args []string, word string) (
 // completeNames gives the names that were not given yet, each with its status.
 // sessions/NAME is completed too.
 func (g *globals) completeNames(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	names := g.knownNames(cmd, args)
-	if kind, _, ok := strings.Cut(word, "/"); ok {
+	kind, _, ok := strings.Cut(word, "/")
+	if !ok && len(args) > 0 {
+		kind = args[0]
+	}
+	names := g.knownNames(cmd, args, kind)
+	if ok {
 		for i := range names {
 			names[i] = kind + "/" + names[i]
 		}
@@ -85,13 +92,24 @@ func (g *globals) completeNames(cmd *cobra.Command, args []string, word string) 
 func (g *globals) completeKindOrName(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	names, directive := g.completeNames(cmd, args, word)
 	if len(args) == 0 {
-		names = append(names, "sessions\tlist sessions", "events\tlist events")
+		names = append(names, "sessions\tlist sessions", "clientclasses\tlist client classes", "events\tlist events")
 	}
 	return names, directive
 }
 
-// knownNames asks the daemon, for a moment.
-func (g *globals) knownNames(cmd *cobra.Command, given []string) []string {
+// completeDocuments is for a verb for documents: clientclass and what it is called, or
+// a session.
+func (g *globals) completeDocuments(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	names, directive := g.completeNames(cmd, args, word)
+	if len(args) == 0 && !strings.Contains(word, "/") {
+		names = append(names, "clientclass\ta client class")
+	}
+	return names, directive
+}
+
+// knownNames asks the daemon, for a moment, for the names of sessions, or of client
+// classes where the word is one for them and the verb takes them.
+func (g *globals) knownNames(cmd *cobra.Command, given []string, word string) []string {
 	g.command = cmd
 	client, err := g.client()
 	if err != nil {
@@ -104,13 +122,9 @@ func (g *globals) knownNames(cmd *cobra.Command, given []string) []string {
 	}
 	ctx, cancel := context.WithTimeout(parent, completionPatience)
 	defer cancel()
-	list, err := client.Sessions(ctx, "")
+	names, err := namesWithStatus(ctx, client, takesClasses(cmd) && kindWords[word] == kindClasses)
 	if err != nil {
 		return nil
-	}
-	names := map[string]string{}
-	for i := range list.Items {
-		names[list.Items[i].Name] = string(spec.DisplayStatus(&list.Items[i]))
 	}
 	for _, name := range given {
 		delete(names, name)
@@ -121,4 +135,26 @@ func (g *globals) knownNames(cmd *cobra.Command, given []string) []string {
 		words = append(words, visible(name)+"\t"+names[name])
 	}
 	return words
+}
+
+// takesClasses says whether a verb is for client classes too.
+func takesClasses(cmd *cobra.Command) bool {
+	return slices.Contains([]string{"get", "edit", "delete"}, cmd.Name())
+}
+
+// namesWithStatus are the names of sessions or client classes, each with a word.
+func namesWithStatus(ctx context.Context, client *server.Client, classes bool) (map[string]string, error) {
+	names := map[string]string{}
+	if classes {
+		list, err := client.Classes(ctx, "")
+		for i := range list.Items {
+			names[list.Items[i].Name] = count(int(list.Items[i].Status.Sessions), "session")
+		}
+		return names, err
+	}
+	list, err := client.Sessions(ctx, "")
+	for i := range list.Items {
+		names[list.Items[i].Name] = string(spec.DisplayStatus(&list.Items[i]))
+	}
+	return names, err
 }

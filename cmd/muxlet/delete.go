@@ -13,11 +13,13 @@ import (
 )
 
 func newDeleteCommand(g *globals) *cobra.Command {
-	return g.intentCommand(&cobra.Command{
-		Use:   "delete (NAME... | -l SELECTOR | --all)",
-		Short: "Remove the document that declares a session, and stop its client",
+	cmd := g.intentCommand(&cobra.Command{
+		Use:   "delete (NAME... | -l SELECTOR | --all | clientclass NAME...)",
+		Short: "Remove the document that declares a session, and stop its client; or that of a client class",
 		Long: "Removes the document from its YAML file and waits until the session is gone.\n" +
-			"What happens to a running client is spec.deletionPolicy's to say.",
+			"What happens to a running client is spec.deletionPolicy's to say.\n\n" +
+			"A client class may be written clientclass NAME or cc/NAME. Sessions that have it go on with\n" +
+			"the class as it was; where one of its name is built in, that one is in force again.",
 	}, intent{
 		goal: "the removal",
 		send: func(ctx context.Context, client *server.Client, name string) error {
@@ -25,6 +27,59 @@ func newDeleteCommand(g *globals) *cobra.Command {
 		},
 		judge: deleted,
 		done:  func(_, _ *spec.Session) string { return "deleted" },
+	})
+	deleteSessions := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		refs, err := documentRefs(args)
+		if err != nil {
+			return err
+		}
+		var sessions, classes []string
+		for _, r := range refs {
+			if r.Kind == spec.KindClientClass {
+				classes = append(classes, r.Name)
+			} else {
+				sessions = append(sessions, r.Name)
+			}
+		}
+		if len(classes) == 0 {
+			return deleteSessions(cmd, args)
+		}
+		if cmd.Flags().Changed("selector") || cmd.Flags().Changed("all") {
+			return usagef("names cannot be given together with -l or --all, which are about sessions")
+		}
+		failed := g.deleteClasses(cmd.Context(), classes)
+		if len(sessions) == 0 {
+			return failed
+		}
+		return worse(failed, deleteSessions(cmd, sessions))
+	}
+	return cmd
+}
+
+// deleteClasses removes the documents of client classes, and says who goes on with
+// what was in them.
+func (g *globals) deleteClasses(ctx context.Context, names []string) error {
+	client, err := g.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return g.each(names, func(name string) error {
+		before, err := client.Class(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := client.DeleteClass(ctx, name); err != nil {
+			return err
+		}
+		switch n := int(before.Status.Sessions); {
+		case spec.IsBuiltInClass(name):
+			g.complain("Warning: clientclass/%s is the built-in one again, for %s.", name, count(n, "session"))
+		case n > 0:
+			g.complain("Warning: clientclass/%s has %s; what has run goes on with the class as it was.", name, count(n, "session"))
+		}
+		return g.say("clientclass/%s deleted", name)
 	})
 }
 

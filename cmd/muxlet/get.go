@@ -34,13 +34,15 @@ type getOptions struct {
 func newGetCommand(g *globals) *cobra.Command {
 	o := &getOptions{globals: g}
 	cmd := &cobra.Command{
-		Use:   "get [sessions|events] [NAME...]",
-		Short: "List sessions or events",
-		Long: "List sessions, or the events about them. Sessions that wait for a person come first.\n\n" +
-			"sessions may be written session or ses, events event or ev, and a name sessions/NAME.\n" +
-			"A word that is none of these is the name of a session.",
+		Use:   "get [sessions|clientclasses|events] [NAME...]",
+		Short: "List sessions, client classes or events",
+		Long: "List sessions, the client classes that there are, or the events about sessions. Sessions that\n" +
+			"wait for a person come first.\n\n" +
+			"sessions may be written session or ses, clientclasses clientclass or cc, events event or ev, and\n" +
+			"a name sessions/NAME or cc/NAME. A word that is none of these is the name of a session.",
 		Example: "  muxlet get\n  muxlet get -o wide\n  muxlet get -w\n  muxlet get checkout-bug -o yaml\n" +
-			"  muxlet get -l repo=shop --sort-by restarts\n  muxlet get -o jsonpath='{.items[*].metadata.name}'\n  muxlet get events checkout-bug",
+			"  muxlet get -l repo=shop --sort-by restarts\n  muxlet get -o jsonpath='{.items[*].metadata.name}'\n  muxlet get events checkout-bug\n" +
+			"  muxlet get clientclass claude -o yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args)
 		},
@@ -84,6 +86,10 @@ func (o *getOptions) run(ctx context.Context, args []string) error {
 	defer client.Close()
 	following := o.watch || o.watchOnly
 	switch {
+	case kind == kindClasses && following:
+		return o.followClasses(ctx, client, names)
+	case kind == kindClasses:
+		return o.classes(ctx, client, names)
 	case kind == kindEvents && following:
 		return o.followEvents(ctx, client, names)
 	case kind == kindEvents:
@@ -114,7 +120,10 @@ func (o *getOptions) validate(kind resourceKind, names []string) error {
 			return usagef("unknown type %q for --types: it must be %s", word, strings.Join(eventTypes, " or "))
 		}
 	}
-	if o.sortBy == "" || kind == kindSessions && slices.Contains(sortWords, o.sortBy) || kind == kindEvents && o.sortBy == sortName {
+	if o.waiting && kind == kindClasses {
+		return usagef("--waiting is about sessions")
+	}
+	if o.sortBy == "" || kind == kindSessions && slices.Contains(sortWords, o.sortBy) || kind != kindSessions && o.sortBy == sortName {
 		return nil
 	}
 	_, err := sortPath(o.sortBy)
@@ -225,13 +234,21 @@ var kindWords = map[string]resourceKind{
 	"clientclasses": kindClasses, "clientclass": kindClasses, "cc": kindClasses,
 }
 
-// parseTarget reads [KIND] [NAME...], where a name may be sessions/NAME.
+// parseTarget reads [KIND] [NAME...], where a name may be sessions/NAME or cc/NAME.
 func parseTarget(args []string) (resourceKind, []string, error) {
 	kind := kindSessions
 	if len(args) > 0 {
-		if known, ok := kindWords[args[0]]; ok {
+		word, _, isPath := strings.Cut(args[0], "/")
+		switch known, ok := kindOf(word); {
+		case ok && !isPath:
 			kind, args = known, args[1:]
+		case ok && known == kindClasses:
+			kind = kindClasses
 		}
+	}
+	if kind == kindClasses {
+		names, err := classNames(args)
+		return kind, names, err
 	}
 	names, err := sessionNames(args)
 	return kind, names, err

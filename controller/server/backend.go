@@ -18,6 +18,7 @@ import (
 // 500 InternalError. Methods are called concurrently, and what they return
 // belongs to the caller.
 type Backend interface {
+	ClassBackend
 	// Sessions lists all sessions by name, as of the list's resourceVersion:
 	// metadata with name, uid, generation, resourceVersion, creationTimestamp and
 	// labels, the defaulted spec, the status.
@@ -27,7 +28,7 @@ type Backend interface {
 	// Events about a session, or all of them when it is empty; oldest first, as of
 	// the list's resourceVersion.
 	Events(session string) corev1.EventList
-	// Journals have the changes of both, for watches. What they hold may differ from
+	// Journals have the changes of all that is listed, for watches. What they hold may differ from
 	// what is listed under the same resourceVersion in one thing: words that grow
 	// old by themselves (status.evidence.observedAt, ages in messages).
 	Journals() *Journals

@@ -202,7 +202,7 @@ func (c *Client) onSession(ctx context.Context, method, name, subresource string
 // documents whose names are wrong too, so that a person can ask about them; a name
 // that is part of a path's grammar is not sent, for it could mean another path.
 func sessionPath(name, subresource string) (string, error) {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/%?#") {
+	if !sendable(name) {
 		return "", NewNotFound(name)
 	}
 	path := sessionsPath + "/" + name
@@ -210,6 +210,10 @@ func sessionPath(name, subresource string) (string, error) {
 		path += "/" + subresource
 	}
 	return path, nil
+}
+
+func sendable(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/%?#")
 }
 
 // call sends one request and reads its answer into into, which is nil, a

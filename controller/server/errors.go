@@ -19,7 +19,7 @@ import (
 // The stable reasons of errors. NotFound, Conflict, Forbidden and Invalid are
 // those of Kubernetes.
 const (
-	// ReasonNotFound (404): there is no such session.
+	// ReasonNotFound (404): there is no such session or client class.
 	ReasonNotFound = metav1.StatusReasonNotFound
 	// ReasonAlreadyRunning (409): the session has a client.
 	ReasonAlreadyRunning metav1.StatusReason = "AlreadyRunning"
@@ -65,12 +65,16 @@ var statusCodes = map[metav1.StatusReason]int32{
 // reason and the next step. A message that does not name the session gets it
 // put in front.
 func NewError(reason metav1.StatusReason, name, message string) *apierrors.StatusError {
+	return newError(reason, resourceSessions, "session", name, message)
+}
+
+func newError(reason metav1.StatusReason, resource, what, name, message string) *apierrors.StatusError {
 	code, known := statusCodes[reason]
 	if !known {
 		code = http.StatusInternalServerError
 	}
 	if quoted := strconv.Quote(name); name != "" && !strings.Contains(message, quoted) {
-		message = "session " + quoted + ": " + message
+		message = what + " " + quoted + ": " + message
 	}
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
@@ -80,7 +84,7 @@ func NewError(reason metav1.StatusReason, name, message string) *apierrors.Statu
 		Message:  message,
 	}
 	if name != "" {
-		status.Details = &metav1.StatusDetails{Group: spec.GroupVersion.Group, Kind: resourceSessions, Name: name}
+		status.Details = &metav1.StatusDetails{Group: spec.GroupVersion.Group, Kind: resource, Name: name}
 	}
 	return &apierrors.StatusError{ErrStatus: status}
 }

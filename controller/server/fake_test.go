@@ -34,6 +34,7 @@ var epoch = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 type fakeBackend struct {
 	mu       sync.Mutex
 	sessions map[string]*spec.Session
+	classes  map[string]*spec.ClientClass
 	asked    []string
 	// fail is the answer to everything that changes something.
 	fail error
@@ -48,7 +49,7 @@ type fakeBackend struct {
 }
 
 func newFake(names ...string) *fakeBackend {
-	f := &fakeBackend{sessions: map[string]*spec.Session{}, journals: newJournals(epoch, 7, 8, 8)}
+	f := &fakeBackend{sessions: map[string]*spec.Session{}, classes: map[string]*spec.ClientClass{}, journals: newJournals(epoch, 7, 8, 8)}
 	for i, name := range names {
 		f.put(&spec.Session{
 			ObjectMeta: metav1.ObjectMeta{
@@ -124,6 +125,37 @@ func (f *fakeBackend) Session(name string) (spec.Session, error) {
 		return *s.DeepCopy(), nil
 	}
 	return spec.Session{}, NewNotFound(name)
+}
+
+func (f *fakeBackend) putClass(c *spec.ClientClass) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.TypeMeta = classTypeMeta
+	f.classes[c.Name] = c
+	f.journals.Classes.Put(c.Name, c)
+}
+
+func (f *fakeBackend) Classes() spec.ClientClassList {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := spec.ClientClassList{ListMeta: metav1.ListMeta{ResourceVersion: f.journals.Classes.Revision()}}
+	for _, name := range slices.Sorted(maps.Keys(f.classes)) {
+		all.Items = append(all.Items, *f.classes[name].DeepCopy())
+	}
+	return all
+}
+
+func (f *fakeBackend) Class(name string) (spec.ClientClass, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c, ok := f.classes[name]; ok {
+		return *c.DeepCopy(), nil
+	}
+	return spec.ClientClass{}, NewClassNotFound(name)
+}
+
+func (f *fakeBackend) DeleteClass(_ context.Context, name string) error {
+	return f.note("DeleteClass:", name)
 }
 
 func (f *fakeBackend) Events(session string) corev1.EventList {

@@ -29,6 +29,8 @@ func Handler(backend Backend) http.Handler {
 		newRoute(sessionsPath+"/"+nameSegment+"/restart", map[string]verb{http.MethodPost: api.restart}),
 		newRoute(sessionsPath+"/"+nameSegment+"/terminate", map[string]verb{http.MethodPost: api.terminate}),
 		newRoute(sessionsPath+"/"+nameSegment+"/log", map[string]verb{http.MethodGet: api.log}),
+		newRoute(classesPath, map[string]verb{http.MethodGet: api.listClasses}),
+		newRoute(classesPath+"/"+nameSegment, map[string]verb{http.MethodGet: api.getClass, http.MethodDelete: api.deleteClass}),
 		newRoute(eventsPath, map[string]verb{http.MethodGet: api.listEvents}),
 		newRoute(allEventsPath, map[string]verb{http.MethodGet: api.listEvents}),
 		newRoute(prunePath, map[string]verb{http.MethodPost: api.prune}),

@@ -20,6 +20,7 @@ import (
 // and its client lists again.
 const (
 	sessionChanges = 1024
+	classChanges   = 128
 	eventChanges   = 1024
 )
 
@@ -32,7 +33,7 @@ type Object interface {
 // Journals are what is served and watched: one journal for each kind. They share
 // one sequence of resourceVersions.
 type Journals struct {
-	Sessions, Events *Journal
+	Sessions, Classes, Events *Journal
 }
 
 // NewJournals starts a sequence that no other run of the daemon shares, even one
@@ -48,7 +49,11 @@ func newJournals(now time.Time, random uint32, sessions, events int) *Journals {
 	base := uint64(max(now.Unix(), 1))<<31 | uint64(random>>1)
 	sequence := &sequence{base: base}
 	sequence.last.Store(base)
-	return &Journals{Sessions: newJournal(sequence, sessions), Events: newJournal(sequence, events)}
+	return &Journals{
+		Sessions: newJournal(sequence, sessions),
+		Classes:  newJournal(sequence, classChanges),
+		Events:   newJournal(sequence, events),
+	}
 }
 
 // sequence gives the revisions of one run, rising by one with each change of any

@@ -16,9 +16,11 @@ import (
 // The resources of the API and where they are.
 const (
 	resourceSessions = "sessions"
+	resourceClasses  = "clientclasses"
 	groupPath        = "/apis/muxlet.dev/v1alpha1"
 	sessionsPath     = groupPath + "/namespaces/default/sessions"
 	allSessionsPath  = groupPath + "/sessions"
+	classesPath      = groupPath + "/" + resourceClasses
 	eventsPath       = "/api/v1/namespaces/default/events"
 	allEventsPath    = "/api/v1/events"
 	prunePath        = groupPath + "/prune"
