@@ -31,6 +31,8 @@ func sameStatus(a, b *spec.SessionStatus) bool {
 		a.NextAttemptTime.Equal(b.NextAttemptTime) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition) &&
 		sameClient(&a.Client, &b.Client) &&
+		same(a.Conversation, b.Conversation, sameConversation) &&
+		same(a.Activity, b.Activity, sameActivity) &&
 		same(a.Tmux, b.Tmux, func(x, y *spec.TmuxStatus) bool { return *x == *y }) &&
 		same(a.Source, b.Source, func(x, y *spec.SourceStatus) bool { return *x == *y }) &&
 		same(a.Evidence, b.Evidence, sameEvidence) &&
@@ -59,6 +61,19 @@ func sameClient(a, b *spec.ClientStatus) bool {
 func sameTermination(a, b *spec.Termination) bool {
 	return a.Incarnation == b.Incarnation && a.Signal == b.Signal && a.Reason == b.Reason && a.Message == b.Message &&
 		a.FinishedAt.Equal(&b.FinishedAt) && same(a.ExitCode, b.ExitCode, func(x, y *int32) bool { return *x == *y })
+}
+
+func sameConversation(a, b *spec.ConversationStatus) bool {
+	return a.ID == b.ID && a.Source == b.Source && a.Transcript == b.Transcript && a.Directory == b.Directory &&
+		same(a.Resumable, b.Resumable, func(x, y *bool) bool { return *x == *y }) &&
+		slices.EqualFunc(a.History, b.History, func(x, y spec.PastConversation) bool {
+			return x.ID == y.ID && x.Reason == y.Reason && x.ClientClassName == y.ClientClassName && x.ReplacedAt.Equal(&y.ReplacedAt)
+		})
+}
+
+// sameActivity passes over when the client last reported: a heartbeat is no change.
+func sameActivity(a, b *spec.ActivityStatus) bool {
+	return a.State == b.State && a.Since.Equal(&b.Since) && a.Failure == b.Failure && a.RetryTime.Equal(b.RetryTime)
 }
 
 // sameEvidence passes over when it was observed: that is each time.

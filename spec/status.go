@@ -33,7 +33,7 @@ func aliveStatus(conditions []metav1.Condition) Status {
 		case ReasonStopping, ReasonRestarting, ReasonUpdating, ReasonOrphan, ReasonPaneGone,
 			ReasonDuplicateClient, ReasonClientIgnoresKill, ReasonSuspended, ReasonTerminated, ReasonRemoved:
 			return StatusStopping
-		case ReasonStarting:
+		case ReasonStarting, ReasonNotReady:
 			return StatusStarting
 		}
 	}
@@ -82,6 +82,10 @@ var (
 		ReasonStartTimeout:     StatusCrashLoopBackOff,
 		ReasonAttemptAbandoned: StatusCrashLoopBackOff,
 		ReasonTmuxServerFailed: StatusCrashLoopBackOff,
+
+		ReasonConversationUnknown:  StatusBlocked,
+		ReasonAuthenticationFailed: StatusBlocked,
+		ReasonUsageLimited:         StatusBlocked,
 	}
 )
 

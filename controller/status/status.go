@@ -34,6 +34,17 @@ type Input struct {
 	Source spec.SourceStatus
 	// LastScreen of a dead pane.
 	LastScreen []string
+	// Class in force; nil when there is none. Watched says that its clients show whether
+	// they are ready and what they do.
+	Class   *plan.Class
+	Watched bool
+	// Evidence that was found of the conversation EvidenceOf.
+	Evidence   observe.Evidence
+	EvidenceOf string
+	// Sight is what the present client shows, ActiveSince since when it does what it does,
+	// ReportedAt when it last reported anything; zero when that is not known.
+	Sight                   observe.Sight
+	ActiveSince, ReportedAt time.Time
 }
 
 // stalling are the reasons that hold until a person or the world acts.
@@ -43,7 +54,9 @@ var stalling = map[string]bool{
 	spec.ReasonEnvFileUnreadable: true, spec.ReasonCommandNotExecutable: true,
 	spec.ReasonNameConflict: true, spec.ReasonDuplicateClient: true, spec.ReasonInvalid: true,
 	spec.ReasonDuplicateName: true, spec.ReasonRecordTooNew: true, spec.ReasonRecordQuarantined: true,
-	spec.ReasonStateUnwritable: true, spec.ReasonTooManyTerminals: true, spec.ReasonTooManyOpenFiles: true, spec.ReasonClientIgnoresKill: true,
+	spec.ReasonClassNotFound: true, spec.ReasonConversationMissing: true, spec.ReasonConversationElsewhere: true,
+	spec.ReasonConversationInUse: true,
+	spec.ReasonStateUnwritable:   true, spec.ReasonTooManyTerminals: true, spec.ReasonTooManyOpenFiles: true, spec.ReasonClientIgnoresKill: true,
 }
 
 // Summarize computes the status of a session that was visited.
@@ -56,6 +69,8 @@ func Summarize(in Input) spec.SessionStatus {
 		ObservedGeneration: rec.Generation,
 		Conditions:         append([]metav1.Condition(nil), in.Previous.Conditions...),
 		Client:             clientStatus(in),
+		Conversation:       conversationStatus(in),
+		Activity:           activityStatus(in),
 		Workspace:          spec.WorkspaceStatus{Path: in.Workspace.Path},
 		Tmux:               tmuxStatus(in),
 		ConsecutiveDeaths:  int32(rec.BackOff.Deaths),
@@ -77,8 +92,7 @@ func Summarize(in Input) spec.SessionStatus {
 func conditions(in Input) []metav1.Condition {
 	return []metav1.Condition{
 		accepted(in), observed(in), workspaceReady(in), clientAlive(in),
-		{Type: spec.ConditionConversationBound, Status: metav1.ConditionFalse, Reason: spec.ReasonNotApplicable, Message: "class exec has no conversations"},
-		upToDate(in), ready(in), suspended(in), inputRequired(in), stalled(in),
+		conversationBound(in), upToDate(in), ready(in), suspended(in), inputRequired(in), stalled(in),
 	}
 }
 
@@ -175,10 +189,14 @@ func upToDate(in Input) metav1.Condition {
 	case alive(in) == observe.LivenessUnknown:
 		return condition(spec.ConditionUpToDate, metav1.ConditionUnknown, unknownReason(in), unknownMessage(in))
 	case in.Plan.Pending != "":
-		return condition(spec.ConditionUpToDate, metav1.ConditionFalse, spec.ReasonUpdatePending, in.Plan.Pending)
+		reason := in.Plan.PendingReason
+		if reason == "" {
+			reason = spec.ReasonUpdatePending
+		}
+		return condition(spec.ConditionUpToDate, metav1.ConditionFalse, reason, in.Plan.Pending)
 	case c.Launched == nil || rec.Spec == nil:
 		return condition(spec.ConditionUpToDate, metav1.ConditionUnknown, spec.ReasonLaunchedSpecUnknown, "the client was adopted; what it was started from is not known")
-	case len(spec.LaunchDiff(c.Launched, rec.Spec)) > 0:
+	case rec.Stop != nil && rec.Stop.Reason == record.StopUpdating:
 		return condition(spec.ConditionUpToDate, metav1.ConditionFalse, spec.ReasonUpdating, "the client is being replaced")
 	}
 	return condition(spec.ConditionUpToDate, metav1.ConditionTrue, spec.ReasonUpToDate, "the client runs what the spec says")
@@ -190,8 +208,19 @@ func ready(in Input) metav1.Condition {
 	case observe.LivenessUnknown:
 		return condition(spec.ConditionReady, metav1.ConditionUnknown, unknownReason(in), unknownMessage(in))
 	case observe.Running:
-		if v.Reason == spec.ReasonRunning || v.Reason == spec.ReasonStarted || v.Reason == spec.ReasonAdopted {
+		if reason, message := asks(in); reason != "" {
+			return condition(spec.ConditionReady, metav1.ConditionFalse, reason, message)
+		}
+		switch {
+		case v.Reason == spec.ReasonReady:
+			return condition(spec.ConditionReady, metav1.ConditionTrue, v.Reason, "the client can take a turn")
+		case v.Reason != spec.ReasonRunning && v.Reason != spec.ReasonStarted && v.Reason != spec.ReasonAdopted:
+		case in.Class == nil || !tellsReady(in.Class):
 			return condition(spec.ConditionReady, metav1.ConditionTrue, spec.ReasonRunning, "the client runs in its pane")
+		case in.Plan.Record.Client.ReadyAt.IsZero():
+			return condition(spec.ConditionReady, metav1.ConditionFalse, spec.ReasonNotReady, "the client runs and has not said that it can take a turn")
+		default:
+			return condition(spec.ConditionReady, metav1.ConditionTrue, spec.ReasonReady, "the client can take a turn")
 		}
 	case observe.Gone:
 	}
@@ -209,7 +238,10 @@ func inputRequired(in Input) metav1.Condition {
 	if alive(in) == observe.LivenessUnknown {
 		return condition(spec.ConditionInputRequired, metav1.ConditionUnknown, unknownReason(in), unknownMessage(in))
 	}
-	return condition(spec.ConditionInputRequired, metav1.ConditionFalse, spec.ReasonNothingAsked, "class exec asks nothing")
+	if reason, message := asks(in); reason != "" {
+		return condition(spec.ConditionInputRequired, metav1.ConditionTrue, reason, message)
+	}
+	return condition(spec.ConditionInputRequired, metav1.ConditionFalse, spec.ReasonNothingAsked, "no question waits for a person")
 }
 
 func stalled(in Input) metav1.Condition {
@@ -273,6 +305,9 @@ func evidence(in Input) *spec.EvidenceStatus {
 		return &last
 	}
 	e := &spec.EvidenceStatus{ObservedAt: metav1.NewTime(in.Seen.At), Pane: observe.Absent.String(), Process: alive(in).String(), LastScreen: in.LastScreen}
+	if reason, _ := asks(in); reason != "" {
+		e.LastScreen = in.Sight.Screen
+	}
 	for _, pane := range in.Seen.Panes {
 		if c := in.Plan.Record.Client; (c == nil || c.Pane == pane.PaneID) && !pane.Taken() {
 			e.Pane = pane.State.String()

@@ -44,6 +44,7 @@ func down(reason string, gs ...given) Input {
 		Seen:      plan.Seen{Sight: plan.SightKnown, At: now, ReceiptState: plan.ReceiptMissing, Server: observe.Server{Socket: "/run/tmux.sock"}},
 		Workspace: plan.Workspace{Path: "/work"},
 		Source:    spec.SourceStatus{File: "/m/shop.yaml", Line: 3},
+		Class:     &plan.Class{Name: spec.ClassExec, Spec: &spec.ClientClassSpec{}},
 	}
 	for _, g := range gs {
 		g(&in)

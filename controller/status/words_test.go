@@ -114,6 +114,17 @@ func TestEveryVerdictHasAWord(t *testing.T) {
 		{down(spec.ReasonRecordTooNew), spec.StatusBlocked},
 		{down(spec.ReasonRecordQuarantined), spec.StatusBlocked},
 		{down(spec.ReasonRemoved), spec.StatusStopping},
+		{up(spec.ReasonReady, agent), spec.StatusRunning},
+		{up(spec.ReasonNotReady, agent), spec.StatusStarting},
+		{up(spec.ReasonQuestion, agent), spec.StatusRunning},
+		{up(spec.ReasonTrustRequired, agent, asking(spec.ReasonTrustRequired)), spec.StatusRunning},
+		{down(spec.ReasonClassNotFound, func(in *Input) { in.Class = nil }), spec.StatusBlocked},
+		{down(spec.ReasonConversationMissing, agent), spec.StatusBlocked},
+		{down(spec.ReasonConversationElsewhere, agent), spec.StatusBlocked},
+		{down(spec.ReasonConversationInUse, agent), spec.StatusBlocked},
+		{down(spec.ReasonConversationUnknown, agent), spec.StatusBlocked},
+		{down(spec.ReasonUsageLimited, agent), spec.StatusBlocked},
+		{down(spec.ReasonAuthenticationFailed, agent), spec.StatusBlocked},
 	}
 	covered := map[string]bool{
 		// The record is archived in the same pass; nobody is shown it.
