@@ -86,6 +86,33 @@ type Receipts interface {
 	Prune(before time.Time, accounted func(attempt string) bool) error
 }
 
+// Clients reads what clients leave in files of their own. It changes nothing. A call
+// may take for ever when a file system does not answer.
+type Clients interface {
+	// Evidence says whether a conversation can be resumed.
+	Evidence(ref observe.ConversationRef) observe.Evidence
+	// Files is what the files of a running client tell of it.
+	Files(ref observe.ConversationRef, client observe.Process) observe.Files
+}
+
+// Reports are what the hooks of clients tell.
+type Reports interface {
+	// Spooled are the reports that were left while nobody took them, in order. They
+	// stay where they are.
+	Spooled() ([]observe.Report, error)
+	// Serve hands over each report that comes, several at the same time, and those that
+	// are spooled, in order, until ctx ends. One that take returns an error for stays in
+	// the spool and comes again.
+	Serve(ctx context.Context, take func(context.Context, observe.Report) error) error
+}
+
+// Hooks wires the hooks of clients to us.
+type Hooks interface {
+	// Ensure sees to it that what the hooks of a class need is there, and gives the
+	// variables that its commands may name.
+	Ensure(class string, reports spec.ReportsType) (map[string]string, error)
+}
+
 // Options is everything that a Controller works with.
 type Options struct {
 	Log   logr.Logger
@@ -108,11 +135,12 @@ type Options struct {
 	Shell string
 	// Base is the environment of shellMode None, as NAME=value.
 	Base []string
-	// Command is the argv of a spec, by its class.
-	Command func(*spec.SessionSpec) []string
 
 	Tmux      Tmux
 	Processes Processes
+	Clients   Clients
+	Reports   Reports
+	Hooks     Hooks
 	Receipts  Receipts
 	Deaths    Deaths
 	// Limits looks at what a start on the tmux server may use up; nil when that is
@@ -145,6 +173,8 @@ type Controller struct {
 	reloaded atomic.Pointer[Settings]
 	reread   chan struct{}
 	queue    workqueue.TypedDelayingInterface[string]
+	// screensDue has the sessions whose screens are to be looked at.
+	screensDue workqueue.TypedDelayingInterface[string]
 
 	startedAt time.Time
 	// loaded is closed once the records are there. Requests wait for it: before, to
@@ -168,7 +198,12 @@ type Controller struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
-	bad      map[string]record.Bad
+	// byUID finds some of them; claims are the conversations that a pass is about to
+	// take up, and for which session.
+	byUID  map[string]*session
+	claims map[string]string
+	holds  holds
+	bad    map[string]record.Bad
 	// nameless are the uids of damaged records that did not tell their session.
 	nameless map[string]bool
 	desired  manifest.DesiredSet
@@ -194,9 +229,12 @@ type Controller struct {
 func New(o Options) *Controller {
 	c := &Controller{
 		Options:  o,
-		queue:    workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: o.Clock}),
+		queue:    newQueue(o.Clock),
 		budget:   newBudget(o.Initial.MaxInFlight),
 		sessions: map[string]*session{},
+		byUID:    map[string]*session{},
+		claims:   map[string]string{},
+		holds:    holds{map[credential]*hold{}, map[credential]time.Time{}},
 		bad:      map[string]record.Bad{},
 		nameless: map[string]bool{},
 		attempts: map[string]string{},
@@ -212,6 +250,10 @@ func New(o Options) *Controller {
 	return c
 }
 
+func newQueue(c clock.WithTicker) workqueue.TypedDelayingInterface[string] {
+	return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: c})
+}
+
 // now is the time without its monotonic part, as it is written to disk. What is
 // only compared within this process keeps that part (Clock.Now): a clock that
 // jumps must not make an old observation look fresh.
@@ -220,11 +262,13 @@ func (c *Controller) now() time.Time { return c.Clock.Now().UTC().Round(0) }
 // Run loads the records and reconciles until ctx ends. It returns when every
 // worker has ended. Sessions go on without it.
 func (c *Controller) Run(ctx context.Context) error {
-	// Made first: once the records are there, the API can ask for a reading.
-	c.watcher = manifest.NewWatcher(c.Log)
+	// Made first: once the records are there, the API can ask for a reading, and a
+	// report for a look.
+	c.watcher, c.screensDue = manifest.NewWatcher(c.Log), newQueue(c.Clock)
 	err := c.load()
 	close(c.loaded)
 	if err != nil {
+		c.screensDue.ShutDown()
 		return errors.Join(err, c.watcher.Close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -233,11 +277,18 @@ func (c *Controller) Run(ctx context.Context) error {
 	for range workers {
 		wg.Go(func() { c.work(ctx) })
 	}
+	for range lookers {
+		wg.Go(func() { c.lookAtScreens(ctx) })
+	}
+	if c.Reports != nil {
+		wg.Go(func() { c.serveReports(ctx) })
+	}
 	wg.Go(func() { c.watchDeaths(ctx) })
 	wg.Go(func() { c.watchFiles(ctx) })
 	c.enqueue(serverKey, c.Clock.Now())
 	c.watchManifests(ctx)
 	c.queue.ShutDown()
+	c.screensDue.ShutDown()
 	wg.Wait()
 	return c.watcher.Close()
 }
@@ -247,7 +298,11 @@ func (c *Controller) load() error {
 	if err := c.loadRecords(); err != nil {
 		return err
 	}
-	return c.loadInstance()
+	if err := c.loadInstance(); err != nil {
+		return err
+	}
+	c.loadSpool()
+	return nil
 }
 
 // work reconciles keys, one at a time, until the queue is shut down.

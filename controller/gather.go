@@ -34,16 +34,40 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 	if sp == nil {
 		return in
 	}
+	in.Class = c.classOf(s.rec, sp)
 	in.Workspace = c.workspaceOf(ctx, s, sp, in.Seen)
+	in.Seen.NotFound = c.notFound(ctx, s, in)
 	if s.rec.Block != nil {
 		in.Block = c.obstacleOf(s)
 	}
+	c.gatherConversation(s, &in, sp)
 	// A client that is found to be gone can be followed by a start in this pass.
 	if s.rec.Attempt == nil && (s.rec.Client == nil || in.Seen.Client == observe.Gone) {
 		in.Grant, in.Limits = c.budget.reserve(s.name), c.limitsOf(snap)
-		in.New = plan.NewAttempt{ID: c.NewID(), Instance: instance, Base: c.Base}
+		c.gatherAttempt(&in, sp, instance)
 	}
 	return in
+}
+
+// gatherAttempt adds what a new attempt is made of. What its class needs on disk, such
+// as the file that wires the client's hooks, is there before the client is.
+func (c *Controller) gatherAttempt(in *plan.Input, sp *spec.SessionSpec, instance string) {
+	in.New = plan.NewAttempt{ID: c.NewID(), Instance: instance, Base: c.Base}
+	class := plan.ClassOf(&in.Record, sp, in.Class)
+	if class == nil {
+		return
+	}
+	if class.Spec.Conversation.Identity == spec.IdentityAssigned {
+		in.New.Conversation = c.NewID()
+	}
+	if c.Hooks == nil {
+		return
+	}
+	variables, err := c.Hooks.Ensure(class.Name, class.Spec.Reports)
+	if err != nil && in.Desired.Refusal.Reason == "" {
+		in.Desired.Refusal = plan.Verdict{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
+	}
+	in.New.Variables = variables
 }
 
 // see judges everything that was observed about a session.
@@ -226,11 +250,36 @@ func (c *Controller) noteMark(s *session, pid int, instance string) {
 // workspaceOf is the finding about the workspace. While a client runs in it, the
 // finding that it was started with will do: a look may hang with a dead mount.
 func (c *Controller) workspaceOf(ctx context.Context, s *session, sp *spec.SessionSpec, seen plan.Seen) plan.Workspace {
-	if seen.Client == observe.Running && s.inspected.Path != "" && s.inspected.Obstacle == "" && s.inspectedOf == sp.Workspace {
+	primary, fallback := plan.DirectoryOf(&s.rec, sp)
+	of := inspectedOf{sp.Workspace, primary}
+	if seen.Client == observe.Running && s.inspected.Path != "" && s.inspected.Obstacle == "" && s.inspectedOf == of {
 		return s.inspected
 	}
-	s.inspected, s.inspectedOf = c.inspect(ctx, s, sp), sp.Workspace
+	s.inspectedOf = of
+	if fallback == "" {
+		s.inspected = c.inspect(ctx, s, sp)
+		return s.inspected
+	}
+	s.inspected = c.inspectBound(ctx, s, sp, primary)
 	return s.inspected
+}
+
+// inspectBound looks at the directory of a conversation that has begun. Only when that
+// is proven to be missing, and the one that the spec wants can be used, that one is.
+func (c *Controller) inspectBound(ctx context.Context, s *session, sp *spec.SessionSpec, bound string) plan.Workspace {
+	wanted, err := c.Workspaces.Expand(sp.Workspace.Directory)
+	if err == nil && wanted == bound {
+		return c.inspect(ctx, s, sp)
+	}
+	limited, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	w := plan.Workspace{Path: bound, Wanted: wanted}
+	w.Obstacle, w.Message = c.Workspaces.Inspect(limited, bound)
+	s.missing = false
+	if w.Obstacle == spec.ReasonWorkspaceMissing {
+		return c.inspect(ctx, s, sp)
+	}
+	return w
 }
 
 // obstacleOf looks whether the cause of a block stands. The look has a goroutine
@@ -270,7 +319,7 @@ func (c *Controller) inspect(ctx context.Context, s *session, sp *spec.SessionSp
 	}
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	w := plan.Workspace{Path: path}
+	w := plan.Workspace{Path: path, Wanted: path}
 	w.Obstacle, w.Message = c.Workspaces.Inspect(ctx, path)
 	s.missing = w.Obstacle == spec.ReasonWorkspaceMissing
 	if w.Obstacle == spec.ReasonWorkspaceMissing && sp.Workspace.Type == spec.WorkspaceDirectoryOrCreate {
@@ -415,7 +464,7 @@ func (c *Controller) showWithoutRecord(s *session, w wish, snap *snapshot) {
 	defer c.mu.Unlock()
 	s.created = firstTime(s.created, c.now())
 	s.judged = w.count
-	s.status = status.Summarize(status.Input{Now: c.now(), Previous: s.status, Plan: p, Seen: seen, Refusal: w.problem, Source: w.source})
+	s.status = status.Summarize(status.Input{Now: c.now(), Previous: s.status, Plan: p, Seen: seen, Refusal: w.problem, Source: w.source, Class: c.classInForce(s)})
 	c.publish(s)
 }
 

@@ -52,12 +52,26 @@ func (c *Controller) hint(e fsnotify.Event) {
 	}
 	c.mu.Lock()
 	name, pending := c.attempts[attempt]
+	executed := pending && c.readyOnceExecuted(name)
 	c.mu.Unlock()
-	if pending {
+	if executed {
 		// It says that the client is executed, or why not: the next start may go
 		// ahead, whenever the receipt is judged.
 		c.wake(c.budget.settle(name, false, false))
+	}
+	if pending {
 		// The pane was made before the receipt, and the listing follows the start.
 		c.enqueue(name, time.Time{})
 	}
+}
+
+// readyOnceExecuted says whether the session's client is taken to be ready as soon as
+// it was executed. c.mu is held.
+func (c *Controller) readyOnceExecuted(name string) bool {
+	s := c.sessions[name]
+	if s == nil {
+		return true
+	}
+	class := c.classInForce(s)
+	return class == nil || !looksAt(class.Spec)
 }

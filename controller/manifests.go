@@ -215,9 +215,12 @@ func (c *Controller) take(set manifest.DesiredSet) []string {
 			c.publish(s)
 		}
 		old, had := before.Sessions[name]
-		if !had || differs(old, d) {
+		news := !had || differs(old, d)
+		if news || classDiffers(&before, &set, d) {
 			s.wanted++
 			changed = append(changed, name)
+		}
+		if news {
 			c.tellDesired(s, old, d)
 		}
 	}
@@ -230,6 +233,16 @@ func (c *Controller) take(set manifest.DesiredSet) []string {
 	c.publishClasses()
 	c.tellProblems(before.Problems, set.Problems)
 	return changed
+}
+
+// classDiffers says whether the class of a session is another one than before.
+func classDiffers(before, now *manifest.DesiredSet, d manifest.Desired) bool {
+	if d.Session == nil {
+		return false
+	}
+	a, doubtA := before.Class(d.Session.Spec.ClientClassName)
+	b, doubtB := now.Class(d.Session.Spec.ClientClassName)
+	return a != b || doubtA != doubtB
 }
 
 func differs(a, b manifest.Desired) bool {

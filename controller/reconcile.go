@@ -63,6 +63,7 @@ func (c *Controller) reconcileSession(ctx context.Context, name string) {
 			return
 		}
 	}
+	c.takeReports(s)
 	in := c.gather(ctx, s, snap, w, instance)
 	p := plan.Compute(in)
 	c.carryOut(ctx, s, in, &p)
@@ -94,6 +95,7 @@ func (c *Controller) carryOut(ctx context.Context, s *session, in plan.Input, p 
 	if s.changed(p.Record) {
 		if err := c.save(p); err != nil {
 			c.Log.V(1).Info("Record was not saved", "session", s.name, "err", err.Error())
+			c.settleHeard(s, len(in.Heard), err)
 			c.refuseUnsaved(s, in, p, err)
 			return
 		}
@@ -102,7 +104,8 @@ func (c *Controller) carryOut(ctx context.Context, s *session, in plan.Input, p 
 		s.hold(p.Record)
 		c.mu.Unlock()
 	}
-	c.settleBudget(s, p.Verdict)
+	c.settleHeard(s, len(in.Heard), nil)
+	c.settleBudget(s, *p)
 	for _, e := range p.Events {
 		c.tell(s.name, s.rec.UID, e)
 	}
@@ -138,7 +141,7 @@ func (c *Controller) refuseUnsaved(s *session, in plan.Input, p *plan.Plan, err 
 		Verdict:      plan.Verdict{Rule: "Save", Reason: spec.ReasonStateUnwritable, Message: err.Error()},
 		RequeueAfter: unwritableRetry,
 	}
-	c.settleBudget(s, p.Verdict)
+	c.settleBudget(s, *p)
 }
 
 // trackAttempt remembers whose receipt an attempt's is, and forgets receipts
@@ -161,8 +164,12 @@ func (c *Controller) trackAttempt(s *session, next record.Record) {
 
 // settleBudget gives the place in flight back once nothing is, and wakes whom
 // there is a place for.
-func (c *Controller) settleBudget(s *session, v plan.Verdict) {
-	c.wake(c.budget.settle(s.name, s.rec.Attempt != nil, v.Reason == spec.ReasonWaitingForBudget))
+func (c *Controller) settleBudget(s *session, p plan.Plan) {
+	if s.rec.Attempt == nil && p.InFlight {
+		// An earlier daemon has started it.
+		c.budget.hold(s.name)
+	}
+	c.wake(c.budget.settle(s.name, s.rec.Attempt != nil || p.InFlight, p.Verdict.Reason == spec.ReasonWaitingForBudget))
 }
 
 func (c *Controller) wake(keys []string) {
@@ -231,7 +238,7 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 		c.Log.Error(err, "Record was not archived", "session", s.name)
 		p.Fate, p.RequeueAfter = plan.FateKeep, unwritableRetry
 		p.Verdict.Reason, p.Verdict.Message = spec.ReasonStateUnwritable, err.Error()
-		c.settleBudget(s, p.Verdict)
+		c.settleBudget(s, *p)
 		return
 	}
 	for _, e := range p.Events {
@@ -250,7 +257,7 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	for process := range s.watched {
 		c.eyes.forget(process)
 	}
-	c.settleBudget(&session{name: s.name}, plan.Verdict{})
+	c.settleBudget(&session{name: s.name}, plan.Plan{})
 	c.Log.Info("Removed session", "session", s.name, "sessionUID", s.rec.UID)
 	// The document may be back already: the next reading tells.
 	c.refresh(nil)
@@ -266,11 +273,8 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	// Whoever sees the status finds the event.
 	c.tellHindrance(s, p.Verdict)
 	c.mu.Lock()
-	st := status.Summarize(status.Input{
-		Now: in.Now, Previous: s.status, Plan: p, Seen: in.Seen, Workspace: in.Workspace,
-		Refusal: w.problem, Source: w.source, LastScreen: s.screen,
-	})
-	s.status, s.judged = st, w.count
+	s.status, s.judged = status.Summarize(c.summaryOf(s, in, w, p)), w.count
+	c.unclaim(s)
 	s.rest = c.restOf(s, in, w, p)
 	c.publish(s)
 	if p.Looked && in.Seen.Sight == plan.SightKnown && !s.seen && !w.early {
@@ -278,6 +282,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 		c.first.done(s.name, p)
 	}
 	c.mu.Unlock()
+	c.askOn(s)
 	c.logDecision(s, p)
 	c.follow(s, in)
 	c.tellFirstLook()
@@ -293,6 +298,37 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	case p.RequeueAfter > 0:
 		c.enqueueAfter(s.name, p.RequeueAfter)
 	}
+}
+
+// askOn asks for what a pass leaves to do beside it: a first look at what a client
+// shows, and another pass for reports that came before the client was known.
+func (c *Controller) askOn(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.rec.Client == nil {
+		return
+	}
+	if len(s.reports) > 0 && s.rec.Attempt == nil {
+		c.queue.Add(s.name)
+	}
+	class := c.classInForce(s)
+	if class != nil && looksAt(class.Spec) && s.present().sight.At.IsZero() {
+		c.screensDue.AddAfter(s.name, firstLook)
+	}
+}
+
+// summaryOf is what a status is made from. c.mu is held.
+func (c *Controller) summaryOf(s *session, in plan.Input, w wish, p plan.Plan) status.Input {
+	out := status.Input{
+		Now: in.Now, Previous: s.status, Plan: p, Seen: in.Seen, Workspace: in.Workspace,
+		Refusal: w.problem, Source: w.source, LastScreen: s.screen,
+		Class: c.classInForce(s), Evidence: in.Evidence, EvidenceOf: s.evidence.of.ID, Sight: in.Sight,
+	}
+	out.Watched = out.Class != nil && looksAt(out.Class.Spec)
+	if t := s.present(); t != nil {
+		out.ActiveSince, out.ReportedAt = t.since, t.reportedAt
+	}
+	return out
 }
 
 func (c *Controller) logDecision(s *session, p plan.Plan) {

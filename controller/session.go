@@ -57,13 +57,26 @@ type session struct {
 	ensureFailure plan.Verdict
 	// startFailure is why tmux started nothing for the attempt startFailureOf.
 	startFailure, startFailureOf string
-	// inspected is the last finding about the workspace inspectedOf; missing says that
+	// inspected is the last finding about a workspace, of inspectedOf; missing says that
 	// a start has to make it.
 	inspected   plan.Workspace
-	inspectedOf spec.WorkspaceSpec
+	inspectedOf inspectedOf
 	missing     bool
 	// probe is a look at the cause of a block that has not come back.
 	probe chan plan.Obstacle
+	// telling is what the present client, or the last one, has told and shown; nil
+	// before any has. reports wait for the worker.
+	telling *telling
+	reports []told
+	// evidence of the conversation; evidenceDue asks for another look.
+	evidence    evidence
+	evidenceDue bool
+	// notFound says what the pane of the attempt notFoundOf has shown at its end.
+	notFound   bool
+	notFoundOf string
+	// refusedID is the conversation of another session that the client has taken up, once
+	// that was told.
+	refusedID string
 	// holder is a process without a mark that holds the lease, and since when.
 	holder      observe.Process
 	holderSince time.Time
@@ -73,6 +86,13 @@ type session struct {
 	hindered plan.Verdict
 	// rule and reason of the last decision that was logged.
 	logged plan.Verdict
+}
+
+// inspectedOf is what a finding about a workspace is about: what the spec says, and
+// the directory in which the client belongs.
+type inspectedOf struct {
+	spec.WorkspaceSpec
+	primary string
 }
 
 // request of a person, and where its answer goes.

@@ -20,7 +20,7 @@ const settlePoll = 50 * time.Millisecond
 var moving = []string{
 	spec.ReasonStarting, spec.ReasonStarted, spec.ReasonStopping, spec.ReasonDied, spec.ReasonAdopted, spec.ReasonConfirming,
 	spec.ReasonServerStarting, spec.ReasonWaitingForBudget, spec.ReasonRemoved, spec.ReasonRemovalSettling, spec.ReasonNotYetObserved,
-	spec.ReasonUpdating, spec.ReasonOrphan,
+	spec.ReasonUpdating, spec.ReasonOrphan, spec.ReasonNotReady,
 }
 
 // UntilSettled waits until every session has come to rest: running, kept down,

@@ -147,6 +147,9 @@ func (c *Controller) spread(snap *snapshot) {
 	if lost {
 		c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonServerLost, Message: "The tmux server is gone with every pane in it"})
 	}
+	if due {
+		c.lookAtClients()
+	}
 	switch {
 	case changed:
 		c.enqueueAll(from)

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -25,6 +27,9 @@ import (
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/observe"
+	observeclient "github.com/muxlet/muxlet/observe/client"
+	"github.com/muxlet/muxlet/observe/client/report"
 	"github.com/muxlet/muxlet/observe/process"
 	"github.com/muxlet/muxlet/observe/tmux"
 	"github.com/muxlet/muxlet/spec"
@@ -57,6 +62,10 @@ func (g *globals) newController(s *config.Effective, timeout func() time.Duratio
 	conn := &tmux.Conn{
 		Socket: s.Paths.TmuxSocket(), Command: s.Tmux.Command, Env: base, TimeoutOf: timeout, TicksOf: ticksOf,
 	}
+	reports, err := listenForReports(s.Paths, log)
+	if err != nil {
+		return nil, nil, errors.Join(err, deaths.Close())
+	}
 	conf := filepath.Join(s.RuntimeDir, "tmux.conf")
 	wire := wiring{Effective: s, self: self, shell: shell, conn: conn, conf: conf, uid: g.uid}
 	c = controller.New(controller.Options{
@@ -64,16 +73,17 @@ func (g *globals) newController(s *config.Effective, timeout func() time.Duratio
 		Initial:  controllerSettings(s),
 		StateDir: s.StateDir, RuntimeDir: s.RuntimeDir, Socket: conn.Socket,
 		CompareBoot: func(stored string) (string, string) { return compareBoot(stored, s.Observation.BootIDPath) },
-		Base:        base, Shell: shell.Path, Command: client.Command,
+		Base:        base, Shell: shell.Path,
 		Tmux:      conn,
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
 		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths, Limits: process.Limits,
+		Clients: &observeclient.Eyes{}, Reports: reports, Hooks: client.Hooks{Self: self, StateDir: s.StateDir},
 		ClaimInstance: instance.claim, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder,
 	})
 	conn.BinaryOf, conn.SocketOf = c.ServerBinary(process.Executable), c.RecordedSocket
-	return c, func() { _ = deaths.Close() }, wire.prepareRuntime()
+	return c, func() { _, _ = deaths.Close(), reports.Close() }, wire.prepareRuntime()
 }
 
 // tellShell says that another shell stands in for the account's own.
@@ -82,6 +92,33 @@ func tellShell(recorder *status.Recorder, shell actuatetmux.Shell, now time.Time
 	// The recorder keeps it in memory even when the file cannot be written, and the
 	// daemon has just proven that its state can.
 	_ = recorder.Record(status.Event{Type: string(plan.Warning), Reason: spec.ReasonShellUnsupported, Message: message, Last: now.UTC().Round(0)})
+}
+
+// reports takes those of the clients' hooks.
+type reports struct {
+	*report.Listener
+	spool string
+	log   logr.Logger
+}
+
+func listenForReports(p config.Paths, log logr.Logger) (reports, error) {
+	listener, err := report.Listen(p.ReportsSocket(), p.Spool())
+	return reports{listener, p.Spool(), log}, err
+}
+
+// Spooled is Reports'.
+func (r reports) Spooled() ([]observe.Report, error) {
+	waiting, err := report.ReadSpool(r.spool)
+	found := make([]observe.Report, 0, len(waiting))
+	for _, w := range waiting {
+		found = append(found, w.Report)
+	}
+	return found, err
+}
+
+// Serve is Reports'.
+func (r reports) Serve(ctx context.Context, take func(context.Context, observe.Report) error) error {
+	return r.Listener.Serve(logr.NewContext(ctx, r.log), take)
 }
 
 func ticksOf(pid int) uint64 {

@@ -23,6 +23,7 @@ const (
 	roleClient = "fake-client"
 	roleChild  = "fake-child"
 	roleTwin   = "fake-twin"
+	roleHook   = "hook"
 )
 
 // Main is what TestMain of a package calls that uses this one: the test binary is
@@ -38,6 +39,8 @@ func Main(m *testing.M) {
 			os.Exit(childMain(os.Args[2:]))
 		case roleTwin:
 			os.Exit(twinMain(os.Args[2:]))
+		case roleHook:
+			os.Exit(hookMain(os.Args[2:]))
 		}
 	}
 	waitTogether()

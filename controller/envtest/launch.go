@@ -54,7 +54,7 @@ func launchMain(args []string) int {
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	w.attempt = o.Attempt
+	w.attempt, o.Reports = o.Attempt, reportsSocket(o.RuntimeDir)
 	o.Reports = filepath.Join(o.RuntimeDir, "reports.sock")
 	store := record.NewStore(o.StateDir)
 	if r, err := store.Read(o.UID); err == nil {

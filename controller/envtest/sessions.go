@@ -154,7 +154,7 @@ type Check struct {
 // Running is a client that runs in its pane while nothing else is going on.
 var Running = Check{"runs", func(s spec.Session) bool {
 	return spec.DisplayStatus(&s) == spec.StatusRunning && s.Status.Client.Ready && s.Status.Client.Pid > 0 &&
-		s.Status.Decision != nil && s.Status.Decision.Reason == spec.ReasonRunning
+		s.Status.Decision != nil && (s.Status.Decision.Reason == spec.ReasonRunning || s.Status.Decision.Reason == spec.ReasonReady)
 }}
 
 // Incarnation runs: that one and no other.

@@ -27,6 +27,7 @@ import (
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
 	"github.com/muxlet/muxlet/observe"
+	observeclient "github.com/muxlet/muxlet/observe/client"
 	"github.com/muxlet/muxlet/observe/process"
 	"github.com/muxlet/muxlet/observe/tmux"
 	"github.com/muxlet/muxlet/spec/manifest"
@@ -45,6 +46,10 @@ func (e *Env) build() (*controller.Controller, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, deaths.Close())
 	}
+	reports, err := e.listen()
+	if err != nil {
+		return nil, nil, errors.Join(err, deaths.Close(), recorder.Close())
+	}
 	conn := *e.conn
 	o := controller.Options{
 		Log: e.log.logger(), Clock: clock.RealClock{}, NewID: uuid.NewString, Version: "test",
@@ -56,9 +61,10 @@ func (e *Env) build() (*controller.Controller, func() error, error) {
 		},
 		StateDir: e.State, RuntimeDir: e.Runtime, Socket: e.Socket(),
 		CompareBoot: func(string) (string, string) { return "unknown", "" },
-		Base:        e.base(), Shell: e.Shell, Command: client.Command,
+		Base:        e.base(), Shell: e.Shell,
 		Tmux: &conn, Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(e.Runtime, uid) }},
 		Receipts: launch.Receipts{StateDir: e.State}, Deaths: deaths, Limits: process.Limits,
+		Clients: &observeclient.Eyes{}, Reports: reports, Hooks: client.Hooks{Self: e.self, StateDir: e.State},
 		PrepareRuntime: e.prepare,
 		ClaimInstance:  func(string) error { return nil },
 		NewActuator: func(instance string) actuate.Actuator {
