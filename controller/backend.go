@@ -247,9 +247,9 @@ func uneditable(name, file string, err error) error {
 	return server.NewError(server.ReasonInvalid, name, err.Error())
 }
 
-// Resume records a demand for a client. A suspended session is no longer
-// suspended afterwards.
-func (c *Controller) Resume(ctx context.Context, name string, _ bool) error {
+// Resume records a demand for a client, with a fresh conversation if that is asked
+// for. A suspended session is no longer suspended afterwards.
+func (c *Controller) Resume(ctx context.Context, name string, fresh bool) error {
 	<-c.loaded
 	c.mu.Lock()
 	s := c.sessions[name]
@@ -266,7 +266,11 @@ func (c *Controller) Resume(ctx context.Context, name string, _ bool) error {
 	if s != nil && snap != nil && snap.view.State == observe.ServerUnknown {
 		return server.NewError(server.ReasonTmuxUnavailable, name, snap.view.Message)
 	}
-	err := c.ask(ctx, name, plan.RequestResume)
+	kind := plan.RequestResume
+	if fresh {
+		kind = plan.RequestFresh
+	}
+	err := c.ask(ctx, name, kind)
 	if err == nil && reason != "" && c.stillMissing(ctx, s) {
 		return server.NewError(server.ReasonWorkspaceMissing, name, message)
 	}

@@ -107,7 +107,7 @@ func (a api) resume(c call) (any, error) {
 			return err
 		}
 		err = a.backend.Resume(ctx, c.name, fresh)
-		if ReasonOf(err) == ReasonAlreadyRunning {
+		if ReasonOf(err) == ReasonAlreadyRunning && !fresh {
 			return nil
 		}
 		return err
