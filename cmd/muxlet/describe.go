@@ -127,6 +127,8 @@ type description struct {
 func (d *description) text() string {
 	d.summary()
 	d.client()
+	d.conversation()
+	d.activity()
 	d.workspace()
 	d.tmux()
 	d.conditions()

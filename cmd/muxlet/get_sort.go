@@ -26,10 +26,13 @@ const (
 var sortWords = []string{sortName, sortAge, sortRestarts, sortStatus}
 
 // waits says whether the session goes on only when a person acts: it asks
-// something, or something is in its way. One that was told to rest waits for
+// something, its credential is refused, or something is in its way. One that was told to rest waits for
 // nothing.
 func waits(s *spec.Session) bool {
 	if meta.IsStatusConditionTrue(s.Status.Conditions, spec.ConditionInputRequired) {
+		return true
+	}
+	if a := s.Status.Activity; a != nil && a.Failure == spec.ReasonAuthenticationFailed {
 		return true
 	}
 	switch spec.DisplayStatus(s) {

@@ -42,6 +42,14 @@ var explainsRunning = map[string]bool{
 	spec.ReasonDuplicateClient:   true,
 	spec.ReasonClientIgnoresKill: true,
 	spec.ReasonStateUnwritable:   true,
+
+	spec.ReasonTrustRequired:      true,
+	spec.ReasonLoginRequired:      true,
+	spec.ReasonPermissionRequired: true,
+	spec.ReasonHookTrustRequired:  true,
+	spec.ReasonUpdateOffered:      true,
+	spec.ReasonChoiceRequired:     true,
+	spec.ReasonQuestion:           true,
 }
 
 // hint is advice about one session.
@@ -100,8 +108,25 @@ var hints = map[string]hint{
 	spec.ReasonLeaseHeld:             always("Another client of this session still runs and holds its lease; it is tried again when that one ends."),
 	spec.ReasonShellUnsupported:      always("Nothing is needed: /bin/sh is used. spec.client.shellMode None does without a shell."),
 	spec.ReasonStateUnwritable:       always("Make room on the disk of the state directory, or make it writable; starts go on by themselves."),
-	spec.ReasonRecordQuarantined:     withName("The session's record was damaged and put aside. Start without it: muxlet resume %[1]s"),
+	spec.ReasonRecordQuarantined:     withName("The session's record was damaged and put aside. Begin anew: muxlet resume %[1]s --fresh, or name its conversation in spec.conversation.id"),
 	spec.ReasonRecordTooNew:          always("The session's record was written by a newer muxlet: run that one again."),
+
+	spec.ReasonNotReady:           withName("Wait: the client has just started. What it shows: muxlet logs %[1]s"),
+	spec.ReasonTrustRequired:      withName("The client asks whether the directory is to be trusted. Answer it: muxlet attach %[1]s. Nothing is typed meanwhile."),
+	spec.ReasonLoginRequired:      withName("The client asks for a login or a key. Answer it: muxlet attach %[1]s. Nothing is typed meanwhile."),
+	spec.ReasonPermissionRequired: withName("The client asks whether it may do something. Answer it: muxlet attach %[1]s. Nothing is typed meanwhile."),
+	spec.ReasonHookTrustRequired:  withName("The client asks whether its hooks are to be trusted; the one that is listed reports to muxlet. Answer it once: muxlet attach %[1]s."),
+	spec.ReasonUpdateOffered:      withName("The client offers a new version of itself. Answer it: muxlet attach %[1]s. Nothing is typed meanwhile."),
+	spec.ReasonChoiceRequired:     withName("The client asks how to go on with a conversation. Answer it: muxlet attach %[1]s. Nothing is typed meanwhile."),
+	spec.ReasonQuestion:           withName("The client shows something that its class does not know. See and answer it: muxlet attach %[1]s."),
+
+	spec.ReasonClassNotFound:         always("Declare the ClientClass, or correct spec.clientClassName (muxlet get clientclasses lists what there is)."),
+	spec.ReasonConversationMissing:   withName("Put the file back that the message names, or begin a new conversation: muxlet resume %[1]s --fresh"),
+	spec.ReasonConversationElsewhere: withName("Give the client the config directory again that the message names, or begin a new conversation: muxlet resume %[1]s --fresh"),
+	spec.ReasonConversationInUse:     always("End the session or the process that the message names, or give this session another spec.conversation.id; it is tried again by itself."),
+	spec.ReasonConversationUnknown:   always("Wait: the client's files could not be read and are read again by themselves. Nothing is started meanwhile."),
+	spec.ReasonAuthenticationFailed:  withName("Renew the credential (log in, or correct the key), then: muxlet resume %[1]s. The sessions that share it follow."),
+	spec.ReasonUsageLimited:          withName("Wait: it goes on by itself at the time that is stated. muxlet resume %[1]s tries at once."),
 
 	spec.ReasonSuspended:     withName("Run: muxlet resume %[1]s"),
 	spec.ReasonTerminated:    withName("It stays down until it is asked for: muxlet resume %[1]s"),

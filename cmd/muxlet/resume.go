@@ -13,19 +13,23 @@ import (
 )
 
 func newResumeCommand(g *globals) *cobra.Command {
-	return g.intentCommand(&cobra.Command{
+	var fresh bool
+	cmd := g.intentCommand(&cobra.Command{
 		Use:   "resume (NAME... | -l SELECTOR | --all)",
 		Short: "Bring a session up that is suspended, terminated, completed or waiting",
 		Long: "Lifts spec.suspend in the YAML if it is set, asks for a client, and waits until it runs\n" +
-			"or it is clear why it cannot.",
+			"or it is clear why it cannot. The client comes back with its conversation; with --fresh\n" +
+			"it begins a new one, and the old one stays in the session's history.",
 	}, intent{
 		goal: "the start of a client",
 		send: func(ctx context.Context, client *server.Client, name string) error {
-			return client.Resume(ctx, name, false)
+			return client.Resume(ctx, name, fresh)
 		},
 		judge: g.judgeResume,
 		done:  func(_, after *spec.Session) string { return incarnationWords("resumed", after) },
 	})
+	cmd.Flags().BoolVar(&fresh, "fresh", false, "begin a new conversation; the session must have no client")
+	return cmd
 }
 
 // judgeResume takes any client that runs for the one that was asked for: the

@@ -64,11 +64,11 @@ func sessionRow(s *spec.Session, now time.Time) metav1.TableRow {
 		string(spec.DisplayStatus(s)),
 		readyWord(s),
 		restarts(client, now),
-		absent,
+		activityCell(s),
 		age(s.CreationTimestamp, now),
 		client.Incarnation,
 		directory(s),
-		absent,
+		conversationCell(s),
 		pane,
 		lastExit(client.LastTermination, now),
 	}}
@@ -88,6 +88,30 @@ func readyWord(s *spec.Session) string {
 		return string(metav1.ConditionUnknown)
 	}
 	return string(ready.Status)
+}
+
+// activityCell is what the client does, why it waits for a person, and why its last
+// turn has failed.
+func activityCell(s *spec.Session) string {
+	a := s.Status.Activity
+	if a == nil || a.State == spec.ActivityUnknown || !meta.IsStatusConditionTrue(s.Status.Conditions, spec.ConditionObserved) {
+		return absent
+	}
+	asks := meta.FindStatusCondition(s.Status.Conditions, spec.ConditionInputRequired)
+	switch {
+	case asks != nil && asks.Status == metav1.ConditionTrue:
+		return fmt.Sprintf("%s (%s)", a.State, asks.Reason)
+	case a.Failure != "":
+		return fmt.Sprintf("%s (%s)", a.State, a.Failure)
+	}
+	return string(a.State)
+}
+
+func conversationCell(s *spec.Session) string {
+	if s.Status.Conversation == nil {
+		return absent
+	}
+	return orAbsent(s.Status.Conversation.ID)
 }
 
 // restarts is 3 (2m ago): how many, and how long ago the last client ended.
