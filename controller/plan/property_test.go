@@ -336,9 +336,10 @@ func (w *world) disturb() {
 	case 6:
 		w.blind = true
 	case 7, 8, 9:
-		w.disk, _ = Apply(w.disk, []Request{RequestResume, RequestRestart, RequestTerminate}[w.rand.IntN(3)], w.now)
+		w.disk, _ = Apply(w.disk, []Request{RequestResume, RequestResume, RequestResume, RequestRestart, RequestTerminate}[w.rand.IntN(5)], w.now)
 	case 10, 11:
 		w.desired.Spec = dice{w.rand}.spec()
+		w.settle(w.desired.Spec)
 		if id := w.desired.Spec.Conversation.ID; id != "" {
 			w.adoptable[id] = true
 		}
@@ -362,7 +363,7 @@ func (w *world) disturb() {
 func (w *world) calm() {
 	w.blind = false
 	w.desired.Spec = aSpec()
-	dice{w.rand}.class(w.desired.Spec)
+	w.settle(w.desired.Spec)
 	w.calmAgents()
 	w.disk.Demand = &record.Demand{Reason: spec.ReasonResumed, At: w.now, Fresh: w.one(4)}
 	w.disk.Intent = nil
@@ -394,14 +395,16 @@ func (w *world) heed(p Plan) {
 // two clients run at once, and when things calm down there is exactly one, in a
 // pane, and nothing is written any more.
 func TestASessionArrivesAndStays(t *testing.T) {
-	seeds(t, 60, func(seed uint64) {
+	met := map[string]int{}
+	seeds(t, 80, func(seed uint64) {
 		w := newWorld(t, seed)
-		for range 150 {
+		for range 250 {
 			if w.one(6) {
 				w.disturb()
 			}
 			w.blind = w.blind && !w.one(3)
 			p := w.pass(w.one(12))
+			w.meet(met, p)
 			w.later(w.pause(p))
 		}
 		w.calm()
@@ -425,6 +428,7 @@ func TestASessionArrivesAndStays(t *testing.T) {
 		p := decide(t, w.input())
 		t.Fatalf("the session never came to rest: rule %s, %s: %s", p.Verdict.Rule, p.Verdict.Reason, p.Verdict.Message)
 	})
+	metEverything(t, met)
 }
 
 // A removed session goes away altogether.

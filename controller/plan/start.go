@@ -66,10 +66,7 @@ func (p *pass) launchDiff(c *record.Client) []string {
 	if p.class.converses() && adoptable(&p.rec, p.rec.Spec) != "" {
 		fields = append(fields, "spec.conversation.id")
 	}
-	if p.class.Revision != c.ClassRevision {
-		fields = append(fields, "clientClass "+p.class.Name)
-	}
-	return fields
+	return append(fields, spec.ClassDiff(c.ClassRevision, p.class.Revision)...)
 }
 
 // unstartable is why a client that is ended now could not be followed by another.

@@ -5,6 +5,8 @@ package plan
 
 import (
 	"fmt"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +39,8 @@ type transcript struct {
 
 // agents is what the clients of a world have: conversations, reports, screens.
 type agents struct {
+	// home is the class that the session has most of the time.
+	home        Class
 	transcripts map[string]*transcript
 	// reports that the daemon has not saved yet. A late one may come twice.
 	reports, late []Heard
@@ -56,6 +60,19 @@ func newAgents() agents {
 		a.transcripts[id] = &transcript{class: spec.ClassClaude, there: true, begun: true}
 	}
 	return a
+}
+
+// settle makes s one that is up, of the world's class, most of the time.
+func (w *world) settle(s *spec.SessionSpec) {
+	if !w.one(8) {
+		s.ClientClassName = w.home.Name
+		if s.Client.Command = nil; w.home.Name == spec.ClassExec {
+			s.Client.Command = []string{"agent"}
+		}
+	}
+	if !w.one(4) {
+		s.RestartPolicy, s.RecoveryPolicy, s.Suspend = spec.RestartAlways, spec.RecoveryResume, false
+	}
 }
 
 // mind is what a client has of all that.
@@ -158,7 +175,7 @@ func (w *world) verify(a *record.Attempt) string {
 		return spec.ReasonConversationUnknown
 	case t == nil || !t.there || !t.begun:
 		return spec.ReasonConversationMissing
-	case w.one(20):
+	case w.one(8):
 		return spec.ReasonConversationElsewhere
 	}
 	return ""
@@ -221,6 +238,9 @@ func (w *world) report(b *body, begun bool) {
 
 // converse lets the live clients have turns, and people clear them.
 func (w *world) converse() {
+	for _, trouble := range []*bool{&w.unreadable, &w.rival, &w.holder, &w.undeclared, &w.working} {
+		*trouble = *trouble && !w.one(20)
+	}
 	for _, b := range w.clients() {
 		if b.conversation == "" || !w.one(4) {
 			continue
@@ -275,5 +295,29 @@ func (w *world) calmAgents() {
 	w.unreadable, w.rival, w.holder, w.undeclared, w.working, w.hold = false, false, false, false, false, Hold{}
 	for _, b := range w.bodies {
 		b.asks = false
+	}
+}
+
+// meet counts what a pass of a world was about.
+func (w *world) meet(met map[string]int, p Plan) {
+	met[p.Verdict.Reason]++
+	if line := runs(p); line != "" {
+		met[line[:strings.LastIndexByte(line, ' ')+1]]++
+	}
+	for _, past := range p.Record.History {
+		met["history "+past.Reason]++
+	}
+}
+
+// metEverything: a world in which something never happens tests nothing about it.
+func metEverything(t *testing.T, met map[string]int) {
+	t.Helper()
+	for _, what := range []string{
+		spec.ReasonConversationMissing, spec.ReasonConversationElsewhere, spec.ReasonConversationInUse, spec.ReasonConversationUnknown,
+		spec.ReasonUsageLimited, spec.ReasonTrustRequired, spec.ReasonNotReady, spec.ReasonClassNotFound,
+		"history " + spec.ReplacedCleared, "history " + spec.ReplacedFresh, "history " + spec.ReplacedAdopted, "history " + spec.ReplacedClassChanged,
+		"history " + spec.ReplacedMissing, "history " + spec.ReplacedNeverBegun,
+	} {
+		require.Positive(t, met[what], "no world met %s: its disturbances are bad", what)
 	}
 }

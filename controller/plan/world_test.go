@@ -70,7 +70,8 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 7)), now: now, serverUp: true, server: server, receipts: map[string]observe.Receipt{}, restart: true, agents: newAgents()}
-	w.desired = Desired{Spec: aSpec(), File: "/m/shop.yaml"}
+	w.desired, w.home = Desired{Spec: aSpec(), File: "/m/shop.yaml"}, classes[w.rand.IntN(len(classes))]
+	w.settle(w.desired.Spec)
 	w.disk = record.Record{UID: uid, Name: "shop", CreatedAt: now}
 	return w
 }
