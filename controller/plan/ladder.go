@@ -23,6 +23,9 @@ const quickExit = 20 * time.Second
 // known or it is in use, and replaced with proof only, loudly.
 func (p *pass) settleConversation() bool {
 	p.turnConversation()
+	if id := p.taken(); id != "" {
+		return p.waitForRival(id)
+	}
 	c := p.rec.Conversation
 	if c == nil {
 		return p.lookAtWorkspace(p.Workspace.Wanted)
@@ -74,7 +77,7 @@ func (p *pass) turnConversation() {
 		p.leave(spec.ReplacedNeverBegun, "its class takes no id any more")
 	}
 	id := adoptable(&p.rec, p.rec.Spec)
-	if id == "" || !p.class.converses() {
+	if id == "" || !p.class.converses() || p.taken() != "" {
 		return
 	}
 	next := p.adopted(id)
@@ -84,6 +87,24 @@ func (p *pass) turnConversation() {
 	}
 	p.rec.Bind(next)
 	p.rec.AdoptedID = id
+}
+
+// taken is the conversation that a person has named and another session has; empty
+// when there is none. It is not taken up: each of both sessions would wait for the
+// other.
+func (p *pass) taken() string {
+	if id := adoptable(&p.rec, p.rec.Spec); p.Rival != "" && id == p.evidenceOf {
+		return id
+	}
+	return ""
+}
+
+func (p *pass) rivalSentence(id string) string {
+	return fmt.Sprintf("session %s has conversation %s: remove that session, or name another in spec.conversation.id", p.Rival, id)
+}
+
+func (p *pass) waitForRival(id string) bool {
+	return p.say(spec.ReasonConversationInUse, p.rivalSentence(id), pollInUse)
 }
 
 // adopted is the conversation that a person has named. One that the session had
@@ -119,7 +140,7 @@ func (p *pass) leave(reason, why string) {
 func (p *pass) inUse(c *record.Conversation) bool {
 	switch {
 	case p.Rival != "":
-		return p.say(spec.ReasonConversationInUse, fmt.Sprintf("session %s has conversation %s: end that session, or give this one another spec.conversation.id", p.Rival, c.ID), pollInUse)
+		return p.waitForRival(c.ID)
 	case p.Evidence.Holder != 0:
 		return p.say(spec.ReasonConversationInUse, fmt.Sprintf("pid %d has conversation %s open: it is resumed once that process has ended", p.Evidence.Holder, c.ID), pollInUse)
 	}

@@ -77,6 +77,9 @@ func (p *pass) unstartable() string {
 	if p.class == nil {
 		return p.noClassSentence()
 	}
+	if id := p.taken(); id != "" {
+		return p.rivalSentence(id)
+	}
 	return ""
 }
 
@@ -114,18 +117,18 @@ func (p *pass) keepLive() bool {
 	}
 	p.plan.Looked = true
 	p.rec.Demand = nil
-	for _, pane := range p.Seen.Panes {
-		if pane.State == observe.Dead && pane.Labels.Attempt != c.Attempt {
-			p.plan.Action = actuate.Action{Kind: actuate.ActionKillPane, Server: p.Seen.Server, Pane: pane.Pane}
-			return p.say(spec.ReasonRunning, "removing the dead pane "+pane.PaneID+" of an earlier attempt", pollSlow)
-		}
-	}
-	if done := p.waitUntilReady(c); done {
+	if p.waitUntilReady(c) {
 		return true
 	}
 	reason := spec.ReasonRunning
 	if p.watched(c) {
 		reason = spec.ReasonReady
+	}
+	for _, pane := range p.Seen.Panes {
+		if pane.State == observe.Dead && pane.Labels.Attempt != c.Attempt {
+			p.plan.Action = actuate.Action{Kind: actuate.ActionKillPane, Server: p.Seen.Server, Pane: pane.Pane}
+			return p.say(reason, "removing the dead pane "+pane.PaneID+" of an earlier attempt", pollSlow)
+		}
 	}
 	return p.say(reason, fmt.Sprintf("incarnation %d runs as pid %d", c.Incarnation, c.Process.PID), p.pollPending(c))
 }

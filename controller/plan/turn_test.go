@@ -82,7 +82,10 @@ func TestAnIDOfAPersonsIsTakenUpOnce(t *testing.T) {
 		{name: "it was taken back", in: of(ofRecord(func(r *record.Record) { r.AdoptedID = "c7" })), reason: spec.ReasonStarting, runs: resume, id: "c1", also: func(t *testing.T, p Plan) {
 			require.Empty(t, p.Record.AdoptedID, "and may be given again")
 		}},
-		{name: "another session has it", in: of(edit, func(in *Input) { in.Rival = "other" }), reason: spec.ReasonConversationInUse, id: "c7", history: []string{"c1 Adopted"}, events: told, also: says("other")},
+		{name: "another session has it", in: of(edit, func(in *Input) { in.Rival = "other" }), reason: spec.ReasonConversationInUse, id: "c1", also: says("other", "c7")},
+		{name: "another session has it, and the client runs: it is kept", in: up(ofClass(claude), has(begun(claude, "c1")), readyFor(time.Minute), edit, func(in *Input) { in.Rival = "other" }), reason: spec.ReasonReady, id: "c1", also: func(t *testing.T, p Plan) {
+			require.Contains(t, p.Pending, "session other has conversation c7")
+		}},
 		{name: "a person wants a fresh one rather", in: of(edit, demandsFresh), reason: spec.ReasonStarting, runs: fresh, id: "new", history: []string{"c1 Fresh"}, events: []string{"Warning FreshStart"}, also: func(t *testing.T, p Plan) {
 			require.Equal(t, "c7", p.Record.AdoptedID)
 		}},
