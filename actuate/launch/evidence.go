@@ -49,16 +49,16 @@ func (l *launcher) missing(order actuate.Order, found observe.Evidence) *fault {
 	resume := order.Class.Resume
 	if was := resume.ConfigDirectory; was != "" && was != l.dirs.config {
 		return &fault{reason: spec.ReasonConversationElsewhere, file: found.Path, message: fmt.Sprintf(
-			"The client was not executed: the conversation %s is in the config directory %s, and the client's is %s now; set %s, or begin a new conversation with: muxlet resume %s --fresh.",
-			resume.ID, was, orUnknown(l.dirs.config), back(order.Class.ConfigDirectory.Env), order.Session)}
+			"The client was not executed: the conversation %s is in the config directory %s, and the client's is %s now; set %s and try again with `muxlet resume %s`, or begin a new conversation with `muxlet resume %s --fresh`.",
+			resume.ID, was, orElse(l.dirs.config, "not known"), back(order.Class.ConfigDirectory.Env), order.Session, order.Session)}
 	}
 	what := "does not exist"
 	if found.State == observe.EvidenceUnusable {
 		what = "cannot be resumed"
 	}
 	return &fault{reason: spec.ReasonConversationMissing, file: found.Path, message: fmt.Sprintf(
-		"The client was not executed: the conversation %s %s%s; put %s back, or begin a new conversation with: muxlet resume %s --fresh.",
-		resume.ID, what, inBrackets(found.Message), orUnknown(found.Path), order.Session)}
+		"The client was not executed: the conversation %s %s%s; put %s back, or begin a new conversation with `muxlet resume %s --fresh`.",
+		resume.ID, what, inBrackets(found.Message), orElse(found.Path, "its file"), order.Session)}
 }
 
 func inBrackets(message string) string {
@@ -68,9 +68,9 @@ func inBrackets(message string) string {
 	return " (" + message + ")"
 }
 
-func orUnknown(path string) string {
+func orElse(path, unknown string) string {
 	if path == "" {
-		return "what is missing"
+		return unknown
 	}
 	return path
 }

@@ -52,7 +52,7 @@ func TestAConversationThatIsNotWhereTheClientLooksIsNotResumed(t *testing.T) {
 	}{
 		"no file, and the config directory is another one": {
 			"/before", observe.Evidence{State: observe.EvidenceAbsent, Path: file}, spec.ReasonConversationElsewhere,
-			[]string{"c-1", "/before", "/now", "set AGENT_HOME to the old one again", "muxlet resume shop --fresh"},
+			[]string{"c-1", "/before", "/now", "set AGENT_HOME to the old one again and try again with `muxlet resume shop`", "`muxlet resume shop --fresh`"},
 		},
 		"a file of no use there": {
 			"/before", observe.Evidence{State: observe.EvidenceUnusable, Path: file}, spec.ReasonConversationElsewhere, []string{"/before", "/now"},

@@ -91,10 +91,9 @@ func (p *pass) judgeResume(a *record.Attempt, r observe.Receipt) (known bool) {
 	}
 	switch r.Reason {
 	case spec.ReasonConversationMissing:
-		p.replaceMissing(c, r.File, r.Message)
+		p.replaceMissing(c, r.File, "its client finds nothing that it could resume")
 	case spec.ReasonConversationElsewhere:
-		p.rec.Block = &record.Block{Reason: r.Reason, File: r.File, At: p.Now, Message: fmt.Sprintf(
-			"%s: put the config directory back, or begin a new conversation with `muxlet resume %s --fresh`; `muxlet resume %s` tries again", r.Message, p.rec.Name, p.rec.Name)}
+		p.rec.Block = &record.Block{Reason: r.Reason, Message: r.Message, File: r.File, At: p.Now}
 	}
 	return true
 }
