@@ -17,6 +17,10 @@ func sampleFiles(t testing.TB) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob("../config/samples/*.yaml")
 	require.NoError(t, err)
+	agents, err := filepath.Glob("../config/samples/agents/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, agents)
+	paths = append(paths, agents...)
 	require.NotEmpty(t, paths)
 	files := map[string][]byte{}
 	for _, path := range paths {
@@ -29,24 +33,61 @@ func sampleFiles(t testing.TB) map[string][]byte {
 
 func TestEverySampleIsValid(t *testing.T) {
 	names := map[string]string{}
+	declared := map[string]*ClientClass{}
+	var sessions []Document
 	for path, data := range sampleFiles(t) {
 		docs := DecodeFile(path, data)
 		assert.Empty(t, texts(docs))
 		require.NotEmpty(t, docs.Items)
 		for _, doc := range docs.Items {
+			key := doc.Kind + "/" + doc.Name
+			assert.Empty(t, names[key], "%s is declared in two samples", key)
+			names[key] = path
+			if doc.Class != nil {
+				declared[doc.Name] = doc.Class
+				continue
+			}
 			require.NotNil(t, doc.Session)
-			assert.Empty(t, names[doc.Name], "%s is declared in two samples", doc.Name)
-			names[doc.Name] = path
+			sessions = append(sessions, doc)
 		}
+	}
+	for _, doc := range sessions {
+		class := ResolveClass(doc.Session.Spec.ClientClassName, declared)
+		require.NotNil(t, class, "%s has a class that there is not", doc.Name)
+		assert.Empty(t, doc.ProblemsForClass(class), doc.Name)
 	}
 }
 
-// A sample runs on any Linux machine, without an account, as it stands.
+// There is a sample for each class, and the third is one that is declared.
+func TestThereIsASampleOfEachAgent(t *testing.T) {
+	classes := map[string]bool{}
+	for path, data := range sampleFiles(t) {
+		for _, doc := range DecodeFile(path, data).Items {
+			if doc.Session != nil {
+				classes[doc.Session.Spec.ClientClassName] = true
+			}
+		}
+	}
+	for _, class := range []string{ClassExec, ClassClaude, ClassCodex, "gemini"} {
+		assert.True(t, classes[class], class)
+	}
+}
+
+// A sample runs on any Linux machine, without an account, as it stands. Those of
+// agents need the agent, and are apart: make run starts none of them.
 func TestEverySampleRunsAnywhere(t *testing.T) {
 	for path, data := range sampleFiles(t) {
 		for _, doc := range DecodeFile(path, data).Items {
+			if doc.Session == nil {
+				assert.Contains(t, path, "/agents/")
+				continue
+			}
 			s := doc.Session.Spec
-			assert.Equal(t, "sh", s.Client.Command[0], doc.Name)
+			if strings.Contains(path, "/agents/") {
+				assert.NotEqual(t, ClassExec, s.ClientClassName, doc.Name)
+			} else {
+				assert.Equal(t, "sh", s.Client.Command[0], doc.Name)
+			}
 			if s.Workspace.Type == WorkspaceDirectory {
 				assert.Equal(t, "~", s.Workspace.Directory, "%s: no other directory exists everywhere", doc.Name)
 			}
