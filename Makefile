@@ -8,10 +8,10 @@ PACKAGES ?= ./...
 GO_BUILD = CGO_ENABLED=0 go build -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help build run stop test e2e verify ci generate update lint clean
+.PHONY: help build run stop test e2e e2e-agents verify ci generate update lint clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 build: ## build bin/muxlet
 	$(GO_BUILD) -ldflags '-X main.version=$(VERSION)' -o bin/muxlet ./cmd/muxlet
@@ -30,10 +30,13 @@ test: ## run all tests but e2e, with the race detector (PACKAGES=./spec/... for 
 e2e: build ## run the tests that drive the built binary
 	MUXLET_BIN="$(CURDIR)/bin/muxlet" go test -tags e2e -count=1 -timeout 20m ./cmd/muxlet/e2e
 
+e2e-agents: build ## run the agents' tests with the real Claude Code and Codex, from npm
+	@hack/e2e-agents.sh
+
 verify: ## check formatting, headers, imports, sizes, modules, generated code, linters, other platforms
 	@hack/verify.sh
 
-ci: verify test e2e ## what CI runs: verify, test, e2e
+ci: verify test e2e e2e-agents ## what CI runs: verify, test, e2e, e2e-agents
 
 generate: ## write the generated code anew
 	@hack/update-generated.sh

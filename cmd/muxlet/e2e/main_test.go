@@ -21,9 +21,12 @@ import (
 // binary is the muxlet under test.
 var binary string
 
+// built is the folder of the programs that the tests build for themselves.
+var built string
+
 // parallelTests is the number of tests that run at the same time: they wait most
 // of the time.
-const parallelTests = "4"
+var parallelTests = "4"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", parallelTests); err != nil {
@@ -44,6 +47,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	built = dir
 	if binary = os.Getenv("MUXLET_BIN"); binary == "" {
 		binary = filepath.Join(dir, "muxlet")
 		build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "github.com/muxlet/muxlet/cmd/muxlet")

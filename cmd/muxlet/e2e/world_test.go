@@ -25,12 +25,11 @@ import (
 	"github.com/muxlet/muxlet/controller/server"
 )
 
-const (
-	// patience is how long a thing that must happen may take on a busy machine.
-	patience = 30 * time.Second
-	// tick is the time between two looks at what is waited for.
-	tick = 10 * time.Millisecond
-)
+// patience is how long a thing that must happen may take on a busy machine.
+var patience = 30 * time.Second
+
+// tick is the time between two looks at what is waited for.
+const tick = 10 * time.Millisecond
 
 // World is one account with its home, its files, one daemon and one tmux server.
 type World struct {
