@@ -17,32 +17,42 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
-// B6: what a person begins in the client is what is resumed from then on.
-func TestAnAgentIsResumedInTheConversationThatAPersonBegan(t *testing.T) {
+// B6: what a person goes over to in the client is what is resumed from then on.
+func TestAnAgentIsResumedInTheConversationThatAPersonWentOverTo(t *testing.T) {
 	t.Parallel()
 	eachAgent(t, func(t *testing.T, a agent) {
-		w := newAgentWorld(t, a)
-		w.start()
-		w.employ("s")
-		w.ready("s")
-		w.turn("s", "alpha", 1, "alpha")
-		old := conversation(w.kept("s", 1))
-		w.types("s", a.freshly)
-		w.bound("s", old)
-		w.turn("s", "omega", 1, "omega")
-		before := w.kept("s", 1)
-		id := conversation(before)
-		require.NotEqual(t, old, id)
-		require.Len(t, before.Status.Conversation.History, 1)
-		assert.Equal(t, old, before.Status.Conversation.History[0].ID)
-		assert.Equal(t, spec.ReplacedCleared, before.Status.Conversation.History[0].Reason)
-		signal(t, pid(before), unix.SIGKILL)
-		after := w.back(before)
-		w.resumed(after, id)
-		w.turn("s", "next", 2, "omega")
-		last := w.kept("s", 2)
-		assert.Equal(t, id, conversation(last))
-		assert.Len(t, last.Status.Conversation.History, 1)
+		for _, typed := range []string{a.freshly, a.forks} {
+			t.Run(typed, func(t *testing.T) {
+				t.Parallel()
+				w := newAgentWorld(t, a)
+				w.start()
+				w.employ("s")
+				w.ready("s")
+				w.turn("s", "alpha", 1, "alpha")
+				old := conversation(w.kept("s", 1))
+				w.types("s", typed)
+				w.bound("s", old)
+				turns, first := 1, "omega"
+				if typed == a.forks {
+					turns, first = 2, "alpha"
+				}
+				w.turn("s", "omega", turns, first)
+				before := w.kept("s", turns)
+				id := conversation(before)
+				require.NotEqual(t, old, id)
+				require.Len(t, before.Status.Conversation.History, 1)
+				assert.Equal(t, old, before.Status.Conversation.History[0].ID)
+				assert.Contains(t, []string{spec.ReplacedCleared, spec.ReplacedForked, spec.ReplacedReported}, before.Status.Conversation.History[0].Reason)
+				assert.Contains(t, w.events("s"), spec.ReasonConversationChanged)
+				signal(t, pid(before), unix.SIGKILL)
+				after := w.back(before)
+				w.resumed(after, id)
+				w.turn("s", "next", turns+1, first)
+				last := w.kept("s", turns+1)
+				assert.Equal(t, id, conversation(last))
+				assert.Len(t, last.Status.Conversation.History, 1)
+			})
+		}
 	})
 }
 

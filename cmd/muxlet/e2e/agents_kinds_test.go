@@ -21,7 +21,7 @@ const agentKey = "sk-ant-api03-none-0123456789abcdefghij"
 // claudeCode is Claude Code; facts as of 2.1.332.
 func claudeCode(install func(*agentWorld) model) agent {
 	return agent{
-		class: "claude", install: install, directory: "CLAUDE_CONFIG_DIR", freshly: "/clear", mark: "❯",
+		class: "claude", install: install, directory: "CLAUDE_CONFIG_DIR", freshly: "/clear", forks: "/branch", mark: "❯",
 		prepare: func(w *agentWorld, trusted ...string) {
 			projects := make([]string, 0, len(trusted))
 			for _, directory := range trusted {
@@ -47,7 +47,7 @@ func claudeCode(install func(*agentWorld) model) agent {
 		},
 		nestedArgs: []string{"--permission-mode", "default", "--allowedTools", "Bash"},
 		nested: func(w *agentWorld) string {
-			return "claude -p --settings " + filepath.Join(w.state, "hooks/claude-settings.json") + " nested"
+			return w.dir + "/bin/claude -p --settings " + filepath.Join(w.state, "hooks/claude-settings.json") + " nested"
 		},
 	}
 }
@@ -55,7 +55,7 @@ func claudeCode(install func(*agentWorld) model) agent {
 // codex is Codex; facts as of 0.171.0.
 func codex(install func(*agentWorld) model) agent {
 	return agent{
-		class: "codex", install: install, directory: "CODEX_HOME", freshly: "/new", mark: "›",
+		class: "codex", install: install, directory: "CODEX_HOME", freshly: "/new", forks: "/fork", mark: "›",
 		prepare: func(w *agentWorld, trusted ...string) {
 			text := fmt.Sprintf(`model_provider = "mock"
 model = "gpt-5.1-codex"
@@ -89,9 +89,8 @@ stream_max_retries = 1
 			"500": "ModelUnavailable", "529": "ModelUnavailable", "drop": "ModelUnavailable", "limit": "UsageLimited",
 		},
 		nested: func(w *agentWorld) string {
-			hook := fmt.Sprintf("hooks.Stop=[{hooks=[{type=\"command\",command=\"'%s' hook codex\"}]}]", binary)
-			start := strings.ReplaceAll(strings.ReplaceAll(hook, "hooks.Stop", "hooks.SessionStart"), "'", `'\''`)
-			return "codex exec --skip-git-repo-check --dangerously-bypass-hook-trust -c '" + start + "' nested"
+			hook := fmt.Sprintf(`hooks.SessionStart=[{hooks=[{type="command",command="'\''%s'\'' hook codex"}]}]`, binary)
+			return w.dir + "/bin/codex exec --skip-git-repo-check --dangerously-bypass-hook-trust -c '" + hook + "' nested"
 		},
 		nestedArgs: []string{"--sandbox", "danger-full-access", "--ask-for-approval", "never"},
 	}

@@ -41,8 +41,9 @@ type agent struct {
 	env func(w *agentWorld) map[string]string
 	// args of each session.
 	args []string
-	// freshly is what a person types to begin another conversation.
-	freshly string
+	// freshly is what a person types to begin another conversation, forks to go on in a
+	// copy of the present one.
+	freshly, forks string
 	// mark begins a line of the person's.
 	mark string
 	// strange makes a directory one that the client asks about.
@@ -179,7 +180,8 @@ func (w *agentWorld) screen(pane string) string {
 }
 
 // types a text as a person does: pasted, then Enter a moment later. Nothing is
-// pasted into a dead pane: that ends the server of tmux 3.3a.
+// pasted into a dead pane: that ends the server of tmux 3.3a. An Enter may be lost
+// while a client starts or is busy; a person looks, and enters again.
 func (w *agentWorld) types(name, text string) {
 	w.Helper()
 	pane, file := w.pane(name), filepath.Join(w.dir, "typed-"+name)
@@ -188,6 +190,12 @@ func (w *agentWorld) types(name, text string) {
 		"if-shell", "-F", "-t", pane, "#{pane_dead}", "", "paste-buffer -p -d -b "+name+" -t "+pane)
 	require.NoError(w, err, out)
 	<-time.After(300 * time.Millisecond)
+	w.keys(pane, "Enter")
+	for entered := time.Now(); time.Since(entered) < 2*time.Second; <-time.After(glance) {
+		if !w.unsent(w.screen(pane), text) {
+			return
+		}
+	}
 	w.keys(pane, "Enter")
 }
 
@@ -215,7 +223,6 @@ func (w *agentWorld) turn(name, prompt string, number int, first string) {
 	w.Helper()
 	pane := w.pane(name)
 	w.types(name, prompt)
-	entered := time.Now()
 	var screen string
 	defer func() {
 		if w.Failed() {
@@ -224,15 +231,7 @@ func (w *agentWorld) turn(name, prompt string, number int, first string) {
 	}()
 	w.sees(name, fmt.Sprintf("the answer turns=%d first=%s", number, first), func() bool {
 		screen = w.screen(pane)
-		if strings.Contains(screen, fmt.Sprintf("turns=%d first=%s\n", number, first)) {
-			return true
-		}
-		// An Enter may be lost while a client starts; a person looks, and enters again.
-		if time.Since(entered) > 5*time.Second && w.unsent(screen, prompt) {
-			w.keys(pane, "Enter")
-			entered = time.Now()
-		}
-		return false
+		return strings.Contains(screen, fmt.Sprintf("turns=%d first=%s\n", number, first))
 	})
 }
 
