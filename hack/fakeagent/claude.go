@@ -43,7 +43,7 @@ type claude struct {
 // claudeArguments are those that muxlet and its tests use.
 type claudeArguments struct {
 	sessionID, resume, settings, permissionMode, prompt string
-	resumes, forks, continues                           bool
+	resumes, forks, continues, prints, allowsTools      bool
 }
 
 func parseClaude(args []string) (a claudeArguments, wrong string) {
@@ -68,8 +68,12 @@ func parseClaude(args []string) (a claudeArguments, wrong string) {
 			a.settings = value()
 		case "--permission-mode":
 			a.permissionMode = value()
+		case "--allowedTools":
+			a.allowsTools = strings.Contains(value(), "Bash")
 		case "--model", "--append-system-prompt":
 			value()
+		case "-p", "--print":
+			a.prints = true
 		case "--fork-session":
 			a.forks = true
 		case "--continue", "-c":
@@ -106,13 +110,21 @@ func claudeMain(root string, args []string) {
 	if wrong != "" {
 		leaves(log, 1, wrong)
 	}
-	c.screen = openScreen(log, c.frame)
+	c.screen = noScreen(log)
+	if !a.prints {
+		c.screen = openScreen(log, c.frame)
+	}
 	c.turns = &turns{
 		root: root, config: c.config, log: log, screen: c.screen, driver: c, environment: claudeMarkers,
 		answer: func() string { return answer(c.history()) },
 	}
 	c.dialogs()
 	c.begin()
+	if a.prints {
+		c.turns.take(<-c.screen.prompts)
+		_, _ = fmt.Fprintln(os.Stdout, answer(c.history()))
+		c.end("other", 0)
+	}
 	c.serve()
 }
 
@@ -160,7 +172,7 @@ func (c *claude) begin() {
 			end(c.screen, c.log, 1, "Error: Session ID "+c.id+" is already in use.")
 		}
 	}
-	if c.persists {
+	if c.persists && !c.arguments.prints {
 		c.registry = register(c.config, c.directory, c.id)
 	}
 	c.screen.enter(true)
@@ -265,7 +277,7 @@ func (c *claude) end(reason string, code int) {
 		c.transcript.flush()
 		c.registry.remove()
 		var lines []string
-		if code == 0 && len(c.transcript.prompts) > 0 {
+		if code == 0 && !c.arguments.prints && len(c.transcript.prompts) > 0 {
 			lines = []string{"Resume this session with:", "claude --settings " + c.arguments.settings + " --resume " + c.id}
 		}
 		end(c.screen, c.log, code, lines...)
@@ -339,7 +351,7 @@ func (c *claude) permitted(_ context.Context, command string, asks bool) bool {
 	before := map[string]any{"tool_use_id": "toolu_fake", "tool_name": "Bash", "tool_input": tool["tool_input"]}
 	c.fire("PreToolUse", before)
 	c.screen.say("", "  Running a command", "  ⎿  $ "+command)
-	if !asks && c.arguments.permissionMode != "default" {
+	if !asks && (c.arguments.permissionMode != "default" || c.arguments.allowsTools) {
 		return true
 	}
 	c.status("waiting", "permission prompt")

@@ -47,7 +47,7 @@ func (c *claude) dialogs() {
 		end(c.screen, c.log, 1, "Welcome to Claude Code v2.1.332", "", " Unable to connect to Anthropic services", "",
 			" Failed to connect to api.anthropic.com: ENOTFOUND")
 	}
-	if !answers.trusts(c.directory) {
+	if !answers.trusts(c.directory) && !c.arguments.prints {
 		if c.screen.ask(trustDialog(c.directory)) == 0 {
 			end(c.screen, c.log, 1, "Claude Code didn't start because this folder isn't trusted.", "Run claude again and choose Yes, or run it in another folder.")
 		}
@@ -59,11 +59,11 @@ func (c *claude) dialogs() {
 	if key == "" {
 		return
 	}
-	if answers.keyAnswer(key) == "" {
+	if answers.keyAnswer(key) == "" && !c.arguments.prints {
 		word := [2]string{"approved", "rejected"}[c.screen.ask(keyDialog(key))]
 		answers.answerKey(key, word)
 	}
-	c.loggedIn = c.loggedIn || answers.keyAnswer(key) == "approved"
+	c.loggedIn = c.loggedIn || answers.keyAnswer(key) == "approved" || c.arguments.prints
 }
 
 // options of a dialog, one per line, with the selected one marked.

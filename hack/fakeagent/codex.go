@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,7 +49,7 @@ var hookCommand = regexp.MustCompile(`command\s*=\s*"((?:[^"\\]|\\.)*)"`)
 
 func parseCodex(args []string) (a codexArguments, wrong string) {
 	a.daemon, a.hooks = true, hooks{}
-	if len(args) > 0 && (args[0] == "resume" || args[0] == "fork") {
+	if len(args) > 0 && slices.Contains([]string{"resume", "fork", "exec"}, args[0]) {
 		a.verb, args = args[0], args[1:]
 	}
 	for i := 0; i < len(args); i++ {
@@ -64,6 +65,7 @@ func parseCodex(args []string) (a codexArguments, wrong string) {
 			a.daemon = false
 		case "--dangerously-bypass-hook-trust":
 			a.bypass = true
+		case "--skip-git-repo-check":
 		case "-C", "--cd":
 			a.directory = value()
 		case "-m", "--model", "-s", "--sandbox", "-a", "--ask-for-approval", "-p", "--profile":
@@ -93,7 +95,7 @@ func (a *codexArguments) override(text string) {
 
 // word without a dash: the id, after a verb that wants one, and then the prompt.
 func (a *codexArguments) word(text string) {
-	if a.verb != "" && a.id == "" {
+	if a.verb != "" && a.verb != "exec" && a.id == "" {
 		a.id = text
 		return
 	}
@@ -127,13 +129,24 @@ func codexMain(root string, args []string) {
 	}
 	startup(root, c.home, log, a.verb == "resume")
 	saved := c.saved()
-	c.screen = openScreen(log, c.frame)
+	c.screen = noScreen(log)
+	if a.verb != "exec" {
+		c.screen = openScreen(log, c.frame)
+	}
 	c.turns = &turns{
 		root: root, config: c.home, log: log, screen: c.screen, driver: c,
 		answer: func() string { return answer(c.thread.prompts) },
 	}
-	c.dialogs()
+	if a.verb != "exec" {
+		c.dialogs()
+	}
 	c.begin(saved)
+	if a.verb == "exec" {
+		c.turns.take(<-c.screen.prompts)
+		_, _ = fmt.Fprintln(os.Stdout, answer(c.thread.prompts))
+		c.release()
+		end(c.screen, c.log, 0)
+	}
 	c.serve()
 }
 
@@ -168,7 +181,7 @@ func (c *codex) show() {
 // saved is the thread that the arguments name, or the end; nil when they name none.
 func (c *codex) saved() *thread {
 	verb, id := c.arguments.verb, c.arguments.id
-	if verb == "" {
+	if verb == "" || verb == "exec" {
 		return nil
 	}
 	path := findRollout(c.home, id)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // controlFile is in the client's configuration folder or, for all clients, in the
@@ -23,8 +25,12 @@ type control struct {
 	Mode string `json:"mode,omitempty"`
 	// Delay before an answer, in Go's words.
 	Delay string `json:"delay,omitempty"`
-	// Command that a tool runs.
-	Command string `json:"command,omitempty"`
+	// Count of requests after which the mode is ok again; 0 for no end. The request that
+	// brings a tool's result counts as well.
+	Count int `json:"count,omitempty"`
+	// Command that a tool runs; Escalate makes Codex ask before.
+	Command  string `json:"command,omitempty"`
+	Escalate bool   `json:"escalate,omitempty"`
 	// Message of an error, in place of the usual one.
 	Message string `json:"message,omitempty"`
 	// UsageLimit makes a 429 tell of a plan that is used up, until ResetAt.
@@ -71,23 +77,61 @@ func loadControl(root, config string) (control, string) {
 	return control{}, ""
 }
 
-// takeExit returns what this start is to do instead; nil for nothing.
-func takeExit(root, config string, resumes bool) *plannedExit {
-	c, path := loadControl(root, config)
-	if len(c.Exits) == 0 || c.Exits[0].Resume && !resumes {
-		return nil
+// change the control of a client in one step, while no other client does; false when
+// there is none, or the change is not wanted.
+func change(root, config string, to func(*control) bool) bool {
+	lock, err := os.OpenFile(filepath.Join(root, "control.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return false
 	}
-	first := c.Exits[0]
-	c.Exits = c.Exits[1:]
+	defer func() { _ = lock.Close() }()
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX) != nil {
+		return false
+	}
+	c, path := loadControl(root, config)
+	if path == "" || !to(&c) {
+		return false
+	}
 	data, err := json.Marshal(c)
 	if err != nil {
-		return nil
+		return false
 	}
 	temporary := path + "." + strconv.Itoa(os.Getpid())
-	if os.WriteFile(temporary, data, 0o600) != nil || os.Rename(temporary, path) != nil {
+	return os.WriteFile(temporary, data, 0o600) == nil && os.Rename(temporary, path) == nil
+}
+
+// takeExit returns what this start is to do instead; nil for nothing.
+func takeExit(root, config string, resumes bool) *plannedExit {
+	var first plannedExit
+	taken := change(root, config, func(c *control) bool {
+		if len(c.Exits) == 0 || c.Exits[0].Resume && !resumes {
+			return false
+		}
+		first, c.Exits = c.Exits[0], c.Exits[1:]
+		return true
+	})
+	if !taken {
 		return nil
 	}
 	return &first
+}
+
+// takeRequest returns how one request is answered, and counts it.
+func takeRequest(root, config string) control {
+	c, _ := loadControl(root, config)
+	if c.Count == 0 {
+		return c
+	}
+	change(root, config, func(now *control) bool {
+		if c = *now; now.Count == 0 {
+			return false
+		}
+		if now.Count--; now.Count == 0 {
+			now.Mode = ""
+		}
+		return true
+	})
+	return c
 }
 
 // span is a duration in Go's words, or what is usual.
@@ -100,7 +144,7 @@ func span(text string, usual time.Duration) time.Duration {
 
 // directive is what a prompt itself says about its turn:
 //
-//	!fail 429 [until 2:38 PM]   !hang   !drop   !tool sleep 1000   !ask rm -rf x
+//	!fail 429 [until 2:38 PM]   !hang   !drop   !tool sleep 1000   !ask sleep 1000
 //	!slow 2s   !exit 3   anything else: what the control says
 //
 // !ask is a tool that asks for a permission first.

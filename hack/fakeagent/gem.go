@@ -19,11 +19,20 @@ import (
 // hooks, its transcript is a JSON file, and it saves and ends at Ctrl-C twice.
 type gem struct {
 	home, directory, path string
-	history               []string
-	screen                *screen
-	turns                 *turns
-	log                   journal
-	armed                 time.Time
+
+	// said by both; history are the prompts in it.
+	said    []saying
+	history []string
+	screen  *screen
+	turns   *turns
+	log     journal
+	armed   time.Time
+}
+
+// saying is one entry of a transcript.
+type saying struct {
+	Who  string `json:"who"`
+	Text string `json:"text"`
 }
 
 func gemMain(root string, args []string) {
@@ -45,14 +54,19 @@ func gemMain(root string, args []string) {
 	switch resumes := args[0] == "--resume"; {
 	case !resumes && err == nil:
 		leaves(log, 1, "A chat with ID "+args[1]+" exists.")
-	case resumes && (err != nil || json.Unmarshal(data, &g.history) != nil || len(g.history) == 0):
+	case resumes && (err != nil || json.Unmarshal(data, &g.said) != nil || len(g.said) == 0):
 		leaves(log, 42, "There is no chat with ID "+args[1]+".")
+	}
+	for _, said := range g.said {
+		if said.Who == "user" {
+			g.history = append(g.history, said.Text)
+		}
 	}
 	g.serve(root, yolo)
 }
 
 func (g *gem) serve(root string, trusted bool) {
-	g.screen = openScreen(g.log, nil)
+	g.screen = openScreen(g.log, nothing)
 	g.turns = &turns{root: root, config: g.home, log: g.log, screen: g.screen, driver: g, answer: func() string { return answer(g.history) }}
 	if known, _ := os.ReadFile(g.home + "/trusted"); !trusted && !slices.Contains(strings.Split(string(known), "\n"), g.directory) {
 		g.trust()
@@ -74,13 +88,15 @@ func (g *gem) serve(root string, trusted bool) {
 		}
 	}()
 	for prompt := range g.screen.prompts {
+		if prompt == "/exit" {
+			end(g.screen, g.log, 0)
+		}
 		g.turns.take(prompt)
 	}
 }
 
 // trust asks about the directory, once.
 func (g *gem) trust() {
-	g.screen.frame = func(*screen) []string { return nil }
 	chosen := g.screen.ask(dialog{options: 2, numbered: true, escape: 1, lines: func(selected int) []string {
 		return append([]string{"Do you trust this folder?", g.directory}, marked(selected, "Trust", "Leave")...)
 	}})
@@ -103,12 +119,14 @@ func (g *gem) frame(s *screen) []string {
 	return append(lines, "> "+s.input)
 }
 
-func (g *gem) save() {
-	if len(g.history) == 0 {
+// save what was said, or what there is of it.
+func (g *gem) save(said ...saying) {
+	g.said = append(g.said, said...)
+	if len(g.said) == 0 {
 		return
 	}
 	_ = os.MkdirAll(filepath.Dir(g.path), 0o700)
-	data, err := json.Marshal(g.history)
+	data, err := json.Marshal(g.said)
 	if err == nil && os.WriteFile(g.path+".tmp", data, 0o600) == nil {
 		_ = os.Rename(g.path+".tmp", g.path)
 	}
@@ -116,7 +134,7 @@ func (g *gem) save() {
 
 func (g *gem) submitted(prompt string) {
 	g.history = append(g.history, prompt)
-	g.save()
+	g.save(saying{"user", prompt})
 	g.screen.say("> " + oneLine(prompt))
 	g.screen.update(func() { g.screen.state = "… thinking" })
 }
@@ -138,6 +156,9 @@ func (g *gem) failed(_ context.Context, c control) {
 	g.finish(text)
 }
 
-func (g *gem) answered(text string) { g.finish("* " + text) }
+func (g *gem) answered(text string) {
+	g.save(saying{"gem", text})
+	g.finish("* " + text)
+}
 
 func (g *gem) interrupted() { g.finish("! stopped") }

@@ -59,6 +59,14 @@ func terminalSize() (columns, rows int) {
 	return columns, rows
 }
 
+// nothing but dialogs is shown yet.
+func nothing(*screen) []string { return nil }
+
+// noScreen is that of a client that was given its only prompt by the command line.
+func noScreen(log journal) *screen {
+	return &screen{prompts: make(chan string, 1), keys: make(chan string), log: log}
+}
+
 // openScreen takes the terminal. Without one the client has nobody to talk to.
 func openScreen(log journal, frame func(*screen) []string) *screen {
 	s := &screen{frame: frame, prompts: make(chan string, 100), keys: make(chan string, 100), log: log}
@@ -79,11 +87,14 @@ func openScreen(log journal, frame func(*screen) []string) *screen {
 func (s *screen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.frame == nil {
+		return
+	}
 	text := "\x1b[?2004l\x1b[?25h"
 	if s.alternate {
 		text += "\x1b[?1049l"
 		s.alternate = false
-	} else if s.frame != nil {
+	} else {
 		text += "\r\n"
 	}
 	s.write(text)
@@ -110,7 +121,7 @@ func (s *screen) say(lines ...string) {
 // enter shows the composer; on the alternate screen, if the client has one.
 func (s *screen) enter(alternate bool) {
 	s.update(func() {
-		if alternate && !s.alternate {
+		if alternate && !s.alternate && s.frame != nil {
 			s.write("\x1b[?1049h")
 		}
 		s.alternate = alternate

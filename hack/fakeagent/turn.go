@@ -73,7 +73,7 @@ func (t *turns) take(prompt string) {
 	t.mu.Unlock()
 	t.log.write(entry{Event: "prompt", Text: prompt})
 	t.driver.submitted(prompt)
-	t.work(ctx, t.control().directive(prompt))
+	t.work(ctx, takeRequest(t.root, t.config).directive(prompt))
 	t.mu.Lock()
 	t.cancel = nil
 	t.mu.Unlock()
@@ -95,7 +95,7 @@ func (t *turns) work(ctx context.Context, c control) {
 	case "exit":
 		end(t.screen, t.log, int(c.Message[0]-'0'))
 	case "tool", "ask":
-		if !t.driver.permitted(ctx, c.Command, c.Mode == "ask") || ctx.Err() != nil {
+		if !t.driver.permitted(ctx, c.Command, c.Mode == "ask" || c.Escalate) || ctx.Err() != nil {
 			t.interrupt()
 			return
 		}
@@ -104,6 +104,7 @@ func (t *turns) work(ctx context.Context, c control) {
 			return
 		}
 		t.driver.used(c.Command, output)
+		t.hang(ctx, takeRequest(t.root, t.config))
 	default:
 		t.driver.failed(ctx, c)
 		return
@@ -122,7 +123,7 @@ func (t *turns) hang(ctx context.Context, c control) control {
 	for {
 		now := t.control()
 		if !reflect.DeepEqual(now, before) && now.Mode != "hang" {
-			return now
+			return takeRequest(t.root, t.config)
 		}
 		if !pause(ctx, 20*time.Millisecond) {
 			return control{}
@@ -197,8 +198,7 @@ func startup(root, config string, log journal, resumes bool) {
 	if _, err := os.Stat(marker); err == nil {
 		return
 	}
-	s := openScreen(log, nil)
-	s.frame = func(*screen) []string { return nil }
+	s := openScreen(log, nothing)
 	s.ask(dialog{options: 1, lines: func(int) []string { return strings.Split(c.Notice, "\n") }})
 	s.close()
 	_ = os.WriteFile(marker, nil, 0o600)
