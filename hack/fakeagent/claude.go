@@ -232,11 +232,23 @@ func (c *claude) serve() {
 		c.end("other", 129)
 	}()
 	for prompt := range c.screen.prompts {
-		switch prompt {
+		word, id, _ := strings.Cut(prompt, " ")
+		switch word {
 		case "/exit", "/quit":
 			c.end("prompt_input_exit", 0)
 		case "/clear":
-			c.clear()
+			t := newTranscript(c.config, c.directory, uuid.NewString())
+			if c.persists {
+				t.cleared()
+			}
+			c.change("clear", "clear", t, "", "❯ /clear")
+		case "/branch":
+			t := c.transcript.fork(c.config, c.directory, uuid.NewString())
+			c.change("resume", "fork", t, "Branched session. You're now in the new one ("+t.id+").")
+		case "/resume":
+			if t := readTranscript(findTranscript(c.config, id)); t.begun {
+				c.change("resume", "resume", t, t.shown...)
+			}
 		default:
 			c.turns.take(prompt)
 		}
@@ -254,20 +266,16 @@ func (c *claude) pressed(key string) {
 	c.armed = time.Now()
 }
 
-// clear begins a new conversation in the same process.
-func (c *claude) clear() {
-	c.fire("SessionEnd", map[string]any{"reason": "clear"})
+// change to another conversation in the same process.
+func (c *claude) change(reason, source string, to *transcript, shown ...string) {
+	c.fire("SessionEnd", map[string]any{"reason": reason})
 	c.transcript.flush()
 	c.mu.Lock()
-	c.id = uuid.NewString()
-	c.transcript = newTranscript(c.config, c.directory, c.id)
-	if c.persists {
-		c.transcript.cleared()
-	}
+	c.id, c.transcript = to.id, to
 	c.mu.Unlock()
-	c.screen.update(func() { c.screen.body = []string{"", "❯ /clear"} })
+	c.screen.update(func() { c.screen.body = shown })
 	c.status("idle", "")
-	c.fire("SessionStart", map[string]any{"source": "clear", "model": "claude-opus-5-5"})
+	c.fire("SessionStart", map[string]any{"source": source, "model": "claude-opus-5-5"})
 }
 
 // end the client in an orderly way.

@@ -94,6 +94,7 @@ func readTranscript(path string) *transcript {
 
 // fork copies the conversation to another id.
 func (t *transcript) fork(config, directory, id string) *transcript {
+	t.flush()
 	data, err := os.ReadFile(t.path)
 	forked := newTranscript(config, directory, id)
 	forked.prompts, forked.shown = t.prompts, t.shown

@@ -33,7 +33,8 @@ type codex struct {
 	// thread that is shown; source is how it began, until its first turn has said so.
 	thread *thread
 	source string
-	locks  []*os.File
+	// loaded are all threads that were shown so far.
+	loaded []*thread
 	turnID string
 	ending sync.Once
 }
@@ -173,7 +174,7 @@ func (c *codex) show() {
 		"CODEX_CI=1", "CODEX_THREAD_ID=" + c.thread.id, "CODEX_SESSION_ID=" + c.thread.id,
 		"CODEX_SANDBOX_NETWORK_DISABLED=1", "CODEX_PERMISSION_PROFILE=:workspace",
 	}
-	c.screen.update(func() { c.screen.body = c.thread.shown })
+	c.screen.update(func() { c.screen.body = slices.Clone(c.thread.shown) })
 	c.screen.enter(true)
 	c.works(false)
 }
@@ -223,14 +224,14 @@ func (c *codex) fork(t *thread) {
 
 // release removes the locks: an orderly end leaves none.
 func (c *codex) release() {
-	for _, lock := range c.locks {
-		_ = os.Remove(lock.Name())
+	for _, t := range c.loaded {
+		_ = os.Remove(t.lock.Name())
 	}
 }
 
-// begun notes a thread's lock, which is held until the end.
+// begun notes a thread that is held until the end.
 func (c *codex) begun(t *thread) *thread {
-	c.locks = append(c.locks, t.lock)
+	c.loaded = append(c.loaded, t)
 	return t
 }
 
@@ -238,6 +239,17 @@ func (c *codex) begun(t *thread) *thread {
 func (c *codex) renew() {
 	c.thread, c.source = c.begun(newThread(c.home, c.directory)), "startup"
 	c.show()
+}
+
+// back goes to a thread that is held already: no lock, no file and no hook tells of it
+// before its next turn.
+func (c *codex) back(id string) {
+	for _, t := range c.loaded {
+		if t.id == id {
+			c.thread, c.source = t, ""
+			c.show()
+		}
+	}
 }
 
 func (c *codex) serve() {
@@ -256,11 +268,17 @@ func (c *codex) serve() {
 		}
 	}()
 	for prompt := range c.screen.prompts {
-		switch prompt {
+		word, id, _ := strings.Cut(prompt, " ")
+		switch word {
 		case "/exit", "/quit":
 			c.leave()
-		case "/new":
+		case "/new", "/clear":
 			c.renew()
+		case "/fork":
+			c.fork(c.thread)
+			c.show()
+		case "/resume":
+			c.back(id)
 		default:
 			c.turns.take(prompt)
 		}

@@ -139,7 +139,11 @@ func (g *gem) submitted(prompt string) {
 	g.screen.update(func() { g.screen.state = "… thinking" })
 }
 
-func (g *gem) permitted(context.Context, string, bool) bool { return true }
+func (g *gem) permitted(_ context.Context, command string, asks bool) bool {
+	return !asks || g.screen.ask(dialog{options: 2, numbered: true, escape: 1, lines: func(selected int) []string {
+		return append([]string{"May I run " + command + "?"}, marked(selected, "Yes", "No")...)
+	}}) == 0
+}
 
 func (g *gem) used(_, output string) { g.screen.say("ran: " + oneLine(output)) }
 
