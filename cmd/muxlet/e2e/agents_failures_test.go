@@ -33,6 +33,9 @@ func TestAnAgentTellsOfAFailureOfTheModelAndOfItsEnd(t *testing.T) {
 			t.Run(mode, func(t *testing.T) {
 				t.Parallel()
 				w := newAgentWorld(t, a)
+				if mode == "limit" {
+					w.more = a.planned
+				}
 				w.start()
 				w.employ("s")
 				w.ready("s")

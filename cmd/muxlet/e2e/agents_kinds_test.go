@@ -43,8 +43,9 @@ func claudeCode(install func(*agentWorld) model) agent {
 		asks:     []string{"--permission-mode", "default"},
 		failures: map[string]string{
 			"401": "AuthenticationFailed", "403": "AuthenticationFailed", "429": "RateLimited",
-			"500": "ModelUnavailable", "529": "ModelUnavailable", "drop": "ModelUnavailable",
+			"500": "ModelUnavailable", "529": "ModelUnavailable", "drop": "ModelUnavailable", "limit": "UsageLimited",
 		},
+		planned:    map[string]string{"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-none-0123456789abcdefghijklmnopqrstuvwxyz"},
 		nestedArgs: []string{"--permission-mode", "default", "--allowedTools", "Bash"},
 		nested: func(w *agentWorld) string {
 			return w.dir + "/bin/claude -p --settings " + filepath.Join(w.state, "hooks/claude-settings.json") + " nested"

@@ -52,6 +52,9 @@ type agent struct {
 	trusting []string
 	// asks are the arguments, and what the model does, for a question before a tool.
 	asks []string
+	// planned is laid over env where a plan that is used up is to be met: with a key
+	// alone there is none.
+	planned map[string]string
 	// failures by the name of a mode: the reasons that muxlet has for them.
 	failures map[string]string
 	// nested is a shell's command line that runs another one for one prompt, with the
@@ -85,6 +88,8 @@ type agentWorld struct {
 	config, work string
 	// address of the model; empty where the client needs none.
 	address string
+	// more is laid over the environment of sessions.
+	more map[string]string
 }
 
 // newAgentWorld has everything answered that the client would ask about work.
@@ -104,6 +109,7 @@ func (w *agentWorld) agentDocument(name, directory string, args []string, lines 
 	text += "  client:\n    shellMode: None\n    env:\n"
 	env := w.agent.env(w)
 	env[w.agent.directory] = w.config
+	maps.Copy(env, w.more)
 	for _, variable := range slices.Sorted(maps.Keys(env)) {
 		text += fmt.Sprintf("    - {name: %s, value: %q}\n", variable, env[variable])
 	}
