@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -306,13 +307,13 @@ func (c *Controller) Prune(_ context.Context, confirm bool) (server.PruneResult,
 		return server.PruneResult{WouldRemove: held}, nil
 	}
 	c.refresh(func(s manifest.State) manifest.State { return manifest.Confirm(s, nil) })
-	still := map[string]bool{}
+	still := map[manifest.Ref]bool{}
 	for _, h := range c.held() {
-		still[h.Name] = true
+		still[manifest.Ref{Kind: h.Kind, Name: h.Name}] = true
 	}
 	out := server.PruneResult{}
 	for _, h := range held {
-		if still[h.Name] {
+		if still[manifest.Ref{Kind: h.Kind, Name: h.Name}] {
 			out.WouldRemove = append(out.WouldRemove, h)
 		} else {
 			out.Removed = append(out.Removed, h)
@@ -330,7 +331,14 @@ func (c *Controller) held() []server.HeldRemoval {
 			held = append(held, server.HeldRemoval{Name: name, Message: d.Message})
 		}
 	}
-	slices.SortFunc(held, func(a, b server.HeldRemoval) int { return strings.Compare(a.Name, b.Name) })
+	for name, d := range c.desired.Classes {
+		if d.Presence == manifest.Held {
+			held = append(held, server.HeldRemoval{Kind: spec.KindClientClass, Name: name, Message: d.Message})
+		}
+	}
+	slices.SortFunc(held, func(a, b server.HeldRemoval) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+	})
 	return held
 }
 

@@ -87,7 +87,7 @@ func TestAClientClassIsDeletedWithItsDocumentAlone(t *testing.T) {
 
 	err = e.Controller().DeleteClass(t.Context(), "claude")
 	assert.Equal(t, server.ReasonForbidden, server.ReasonOf(err))
-	assert.EqualError(t, err, `client class "claude": it is built in, and no document declares it`)
+	require.EqualError(t, err, `client class "claude": it is built in, and no document declares it`)
 	assert.Equal(t, server.ReasonNotFound, server.ReasonOf(e.Controller().DeleteClass(t.Context(), "nobody")))
 	e.Write("a.yaml", classDocument("twice", "x"))
 	e.Write("b.yaml", classDocument("twice", "x"))

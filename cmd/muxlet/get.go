@@ -123,6 +123,10 @@ func (o *getOptions) validate(kind resourceKind, names []string) error {
 	if o.waiting && kind == kindClasses {
 		return usagef("--waiting is about sessions")
 	}
+	return o.validateSort(kind)
+}
+
+func (o *getOptions) validateSort(kind resourceKind) error {
 	if o.sortBy == "" || kind == kindSessions && slices.Contains(sortWords, o.sortBy) || kind != kindSessions && o.sortBy == sortName {
 		return nil
 	}

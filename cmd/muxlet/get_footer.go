@@ -91,7 +91,7 @@ func problemLines(problems []string) []string {
 	return lines
 }
 
-// heldLines have one line for all sessions that are held for the same reason.
+// heldLines have one line for all that are held for the same reason.
 func heldLines(held []server.HeldRemoval) []string {
 	var messages []string
 	names := map[string][]string{}
@@ -99,7 +99,11 @@ func heldLines(held []server.HeldRemoval) []string {
 		if names[h.Message] == nil {
 			messages = append(messages, h.Message)
 		}
-		names[h.Message] = append(names[h.Message], h.Name)
+		name := h.Name
+		if h.Kind != "" {
+			name = heldWord(h)
+		}
+		names[h.Message] = append(names[h.Message], name)
 	}
 	var lines []string
 	for _, message := range messages {

@@ -4,9 +4,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/manifest"
 )
 
 func newPruneCommand(g *globals) *cobra.Command {
@@ -14,7 +19,7 @@ func newPruneCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Show the removals that are held back, or let them go ahead",
-		Long: "A session whose document disappeared in a suspicious way (with its whole directory, with most others,\n" +
+		Long: "A session or client class whose document disappeared in a suspicious way (with its whole directory, with most others,\n" +
 			"in a file that does not parse) is kept. prune shows these; prune --confirm lets their removal go ahead.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,12 +44,12 @@ func (g *globals) prune(ctx context.Context, confirm bool) error {
 		return g.say("Nothing is held back.")
 	}
 	for _, removed := range result.Removed {
-		if err := g.say("session/%s is being removed", removed.Name); err != nil {
+		if err := g.say("%s is being removed", heldWord(removed)); err != nil {
 			return err
 		}
 	}
 	for _, held := range result.WouldRemove {
-		if err := g.say("session/%s would be removed: %s", held.Name, sentence(held.Message)); err != nil {
+		if err := g.say("%s would be removed: %s", heldWord(held), sentence(held.Message)); err != nil {
 			return err
 		}
 	}
@@ -52,4 +57,9 @@ func (g *globals) prune(ctx context.Context, confirm bool) error {
 		g.complain("Nothing was removed. To remove what is listed: muxlet prune --confirm")
 	}
 	return nil
+}
+
+// heldWord names it as session/a or clientclass/b.
+func heldWord(h server.HeldRemoval) string {
+	return argumentOf(manifest.Ref{Kind: cmp.Or(h.Kind, spec.KindSession), Name: h.Name})
 }

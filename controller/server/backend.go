@@ -124,9 +124,12 @@ type ObservedStatus struct {
 	ServerVersion string `json:"serverVersion,omitempty"`
 }
 
-// HeldRemoval is a session whose document is gone and that goes on all the same.
+// HeldRemoval is a session, or a client class, whose document is gone and that goes on
+// all the same.
 type HeldRemoval struct {
-	// Name of the session.
+	// Kind is spec.KindClientClass, or empty for a session.
+	Kind string `json:"kind,omitempty"`
+	// Name of it.
 	Name string `json:"name"`
 	// Message says why the removal is held.
 	Message string `json:"message"`
@@ -146,8 +149,8 @@ type UnclaimedPane struct {
 
 // PruneResult is what a prune did, or would do.
 type PruneResult struct {
-	// Removed are the sessions whose removal goes ahead now.
+	// Removed are those whose removal goes ahead now.
 	Removed []HeldRemoval `json:"removed,omitempty"`
-	// WouldRemove are the sessions whose removal would go ahead with confirm.
+	// WouldRemove are those whose removal would go ahead with confirm.
 	WouldRemove []HeldRemoval `json:"wouldRemove,omitempty"`
 }
