@@ -1,16 +1,15 @@
 // Copyright The muxlet Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client knows what each client class is started with, and ends clients
-// by signals. It never signals a process that is not proven to be the one that
-// was meant, and never starts one.
+// Package client ends clients by signals, and wires their hooks to muxlet by files
+// of muxlet's own. It never signals a process that is not proven to be the one that
+// was meant, never starts one, and never changes a file of a person's.
 package client
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -19,16 +18,6 @@ import (
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 )
-
-// Command is the whole argv with which s's client is started; empty when its
-// class is not known.
-func Command(s *spec.SessionSpec) []string {
-	switch s.ClientClassName {
-	case spec.ClassExec, "":
-		return slices.Concat(s.Client.Command, s.Client.Args)
-	}
-	return nil
-}
 
 // Actuator performs ActionSignal.
 type Actuator struct{}

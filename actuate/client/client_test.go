@@ -85,12 +85,3 @@ func TestOnlyTheKnownSignalsAreSent(t *testing.T) {
 	assert.Equal(t, observe.Running, process.State(p))
 	assert.Equal(t, actuate.ResultFailed, Actuator{}.Do(t.Context(), actuate.Action{Kind: actuate.ActionCreate}).Result)
 }
-
-func TestTheCommandOfClassExecIsItsCommandAndItsArguments(t *testing.T) {
-	s := &spec.SessionSpec{ClientClassName: spec.ClassExec, Client: spec.ClientSpec{
-		Command: []string{"npm", "run"}, Args: []string{"dev"},
-	}}
-	assert.Equal(t, []string{"npm", "run", "dev"}, Command(s))
-	assert.Equal(t, []string{"npm", "run"}, s.Client.Command)
-	assert.Empty(t, Command(&spec.SessionSpec{ClientClassName: "other", Client: s.Client}))
-}

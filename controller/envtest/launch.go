@@ -55,7 +55,6 @@ func launchMain(args []string) int {
 		return 2
 	}
 	w.attempt, o.Reports = o.Attempt, reportsSocket(o.RuntimeDir)
-	o.Reports = filepath.Join(o.RuntimeDir, "reports.sock")
 	store := record.NewStore(o.StateDir)
 	if r, err := store.Read(o.UID); err == nil {
 		w.session = r.Name
