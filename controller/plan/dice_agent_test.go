@@ -21,7 +21,7 @@ func (d dice) class(s *spec.SessionSpec) {
 // converse gives s a class, and wishes about its conversation.
 func (d dice) converse(s *spec.SessionSpec) {
 	d.class(s)
-	if d.one(4) {
+	if d.one(2) {
 		holds(s)
 	}
 	if d.one(5) {

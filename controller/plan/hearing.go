@@ -66,22 +66,38 @@ func (p *pass) fromPresent(h Heard) bool {
 }
 
 // classHeard is the class of the client that h is of; empty when its clients have no
-// conversations.
+// conversations, or when it was started by another: then something else has told it,
+// such as an agent that the client runs.
 func (p *pass) classHeard(h Heard) string {
-	name := h.Class
-	if c := p.rec.Client; name == "" && c != nil && c.Launched != nil {
-		name = c.Launched.ClientClassName
+	name := p.classKnown()
+	if name == "" {
+		name = h.Class
 	}
-	if name == "" && p.rec.Conversation != nil {
-		name = p.rec.Conversation.Class
-	}
-	if name == "" && p.class != nil {
-		name = p.class.Name
-	}
-	if name == spec.ClassExec && h.Class == "" || p.class != nil && p.class.Name == name && !p.class.converses() {
+	switch {
+	case h.Class != "" && h.Class != name:
+		return ""
+	case p.class != nil && p.class.Name == name:
+		if !p.class.converses() {
+			return ""
+		}
+	case name == spec.ClassExec:
 		return ""
 	}
 	return name
+}
+
+// classKnown is the class by which the client was started, as far as the record tells.
+func (p *pass) classKnown() string {
+	c := p.rec.Client
+	switch {
+	case c != nil && c.Launched != nil:
+		return c.Launched.ClientClassName
+	case p.rec.Conversation != nil:
+		return p.rec.Conversation.Class
+	case p.class != nil:
+		return p.class.Name
+	}
+	return ""
 }
 
 // told is the conversation of h. One that the session had before is what it was.

@@ -64,6 +64,8 @@ func TestWhatTheClientTellsIsItsConversation(t *testing.T) {
 			require.Equal(t, spec.ClassClaude, p.Record.Conversation.Class)
 		}},
 		{name: "a class without conversations tells nothing", in: up(ofClass(none), hears(one(Heard{ID: "c1"})...)), reason: spec.ReasonRunning},
+		{name: "nor does an agent that a client of exec runs", in: up(hears(Heard{ID: "c1", Incarnation: 3, Class: spec.ClassClaude})), reason: spec.ReasonRunning},
+		keeps("nor one of another class, in a client with conversations", of(claude, one(Heard{ID: "c2", Class: spec.ClassCodex}), c1)),
 		{name: "nor does exec", in: up(hears(one(Heard{ID: "c1"})...)), reason: spec.ReasonRunning},
 		{name: "what a client of a lost record tells is its conversation (M4)", in: of(claude, one(Heard{ID: "c1", Class: spec.ClassClaude, Begun: true}), ofRecord(func(r *record.Record) { r.Client.Launched = nil })), reason: spec.ReasonReady, id: "c1", events: bound},
 	})

@@ -5,11 +5,13 @@ package record
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -57,6 +59,19 @@ func TestAnIDThatNobodyWasEverGivenIsForgotten(t *testing.T) {
 	require.Equal(t, []string{"2"}, ids(&r), "a person's choice is not")
 	r.Retire(spec.ReplacedAdopted, now)
 	require.Len(t, r.History, 1, "without a conversation there is nothing to keep")
+}
+
+// A record of class exec from before there were conversations says nothing of any.
+func TestARecordOfVersionOneHasNoConversation(t *testing.T) {
+	data, err := os.ReadFile("testdata/v1.json")
+	require.NoError(t, err)
+	s := newStore(t)
+	require.NoError(t, os.WriteFile(s.path(uid), data, 0o600))
+	r := load(t, s).Records[0]
+	require.Equal(t, spec.ClassExec, r.Spec.ClientClassName)
+	require.Equal(t, []any{(*Conversation)(nil), []PastConversation(nil), (*spec.ClientClassSpec)(nil), "", ""}, []any{r.Conversation, r.History, r.Class, r.ClassName, r.AdoptedID})
+	require.Equal(t, []any{"", "", (*actuate.ClassOrder)(nil)}, []any{r.Client.Resumes, r.Client.ClassRevision, r.Attempt.Order.Class})
+	require.Equal(t, []string{"agent"}, r.Attempt.Order.Command, "an attempt that was pending can still be launched")
 }
 
 // A history that is full loses what is missed least.
