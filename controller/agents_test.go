@@ -194,3 +194,84 @@ func lastArgv(starts []spoken) string {
 	}
 	return strings.Join(starts[len(starts)-1].Argv, " ")
 }
+
+// idle is a session whose client is ready and works on nothing.
+var idle = envtest.Check{Words: "is idle", Holds: func(s spec.Session) bool {
+	return envtest.Running.Holds(s) && s.Status.Activity != nil && s.Status.Activity.State == spec.ActivityIdle
+}}
+
+var working = envtest.Check{Words: "works", Holds: func(s spec.Session) bool {
+	return envtest.Running.Holds(s) && s.Status.Activity != nil && s.Status.Activity.State == spec.ActivityWorking
+}}
+
+// reporter lets the session's client run a tool that goes on, and returns what lets
+// that send what a hook of the client would: from a process below the client.
+func (a *agents) reporter(session string) (send func(event, conversation, more string)) {
+	a.Helper()
+	self, err := os.Executable()
+	require.NoError(a, err)
+	payload := filepath.Join(a.Dir, "payload."+session)
+	script := fmt.Sprintf("while :; do if [ -e %[1]s ]; then mv %[1]s %[1]s.now; %[2]s hook claude <%[1]s.now; rm %[1]s.now; fi; sleep 0.02; done", payload, self)
+	file := filepath.Join(a.Dir, "reporter."+session)
+	require.NoError(a, os.WriteFile(file, []byte(script), 0o600))
+	a.types(session, "!tool sh "+file)
+	a.WaitFor(session, working)
+	return func(event, conversation, more string) {
+		a.Helper()
+		if more != "" {
+			more = "," + more
+		}
+		text := fmt.Sprintf(`{"hook_event_name":%q,"session_id":%q%s}`, event, conversation, more)
+		require.NoError(a, os.WriteFile(payload+".new", []byte(text), 0o600))
+		require.NoError(a, os.Rename(payload+".new", payload))
+		a.Eventually("the report is sent", func() bool {
+			left, err := filepath.Glob(payload + "*")
+			return err == nil && len(left) == 0
+		})
+	}
+}
+
+// written says whether a transcript has the text.
+func (a *agents) written(text string) bool {
+	a.Helper()
+	files, err := filepath.Glob(filepath.Join(a.config, "projects", "*", "*.jsonl"))
+	require.NoError(a, err)
+	for _, file := range files {
+		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// recordFile is the session's record as it is on disk.
+func (a *agents) recordFile(session string) string {
+	a.Helper()
+	text, err := json.Marshal(a.Record(session))
+	require.NoError(a, err)
+	return string(text)
+}
+
+// versions is the version of the session that those who watch know.
+func (a *agents) versions(session string) string {
+	a.Helper()
+	s, _ := a.Session(session)
+	return s.ResourceVersion
+}
+
+func (a *agents) reportedAt(session string) time.Time {
+	a.Helper()
+	s, _ := a.Session(session)
+	if s.Status.Activity == nil || s.Status.Activity.ReportedAt == nil {
+		return time.Time{}
+	}
+	return s.Status.Activity.ReportedAt.Time
+}
+
+// spooled are the reports that wait on disk.
+func (a *agents) spooled() []string {
+	a.Helper()
+	files, err := filepath.Glob(filepath.Join(a.Spool(), "*.json"))
+	require.NoError(a, err)
+	return files
+}

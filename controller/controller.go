@@ -206,7 +206,9 @@ type Controller struct {
 	bad    map[string]record.Bad
 	// nameless are the uids of damaged records that did not tell their session.
 	nameless map[string]bool
-	desired  manifest.DesiredSet
+	// damaged are the sessions whose records were.
+	damaged map[string]bool
+	desired manifest.DesiredSet
 	// classes are the client classes as they are served, by name.
 	classes  map[string]*spec.ClientClass
 	roots    []server.ManifestRoot
@@ -237,6 +239,7 @@ func New(o Options) *Controller {
 		holds:    holds{map[credential]*hold{}, map[credential]time.Time{}},
 		bad:      map[string]record.Bad{},
 		nameless: map[string]bool{},
+		damaged:  map[string]bool{},
 		attempts: map[string]string{},
 		classes:  map[string]*spec.ClientClass{},
 		loaded:   make(chan struct{}),

@@ -41,6 +41,7 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 		in.Block = c.obstacleOf(s)
 	}
 	c.gatherConversation(s, &in, sp)
+	in.Hold = c.holdOf(s, plan.ClassOf(&in.Record, sp, in.Class), mayStart(s, &in, sp))
 	// A client that is found to be gone can be followed by a start in this pass.
 	if s.rec.Attempt == nil && (s.rec.Client == nil || in.Seen.Client == observe.Gone) {
 		in.Grant, in.Limits = c.budget.reserve(s.name), c.limitsOf(snap)
@@ -392,7 +393,7 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 		}
 		// Whether the pane's attempt was executed is not known any more: its number
 		// counts as spent.
-		r, archived = record.Record{UID: uid, CreatedAt: now, Incarnation: labels.Incarnation}, false
+		r, archived = record.Record{UID: uid, CreatedAt: now, Incarnation: labels.Incarnation, Block: c.quarantined(s.name)}, false
 	}
 	r.Name = s.name
 	if err := c.saveForStart(r); err != nil {
@@ -408,11 +409,18 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tellNameless(r, archived)
+	delete(c.damaged, s.name)
 	s.hold(r)
 	// That it is declared again is a wish for it now: recoveryPolicy is about
 	// sessions that were declared all the time.
 	s.seen = s.seen || archived
 	return true
+}
+
+func (c *Controller) quarantined(name string) *record.Block {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.quarantineBlock(name)
 }
 
 // renewed is an archived record of a session that is declared again: what it is,

@@ -43,9 +43,11 @@ func (c *Controller) loadRecords() error {
 		case !errors.Is(b.Err, durable.ErrCorrupt):
 			c.tell("", b.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordTooNew, Message: badRecord(b).Message})
 		default:
-			c.tell(b.Name, b.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: quarantined(b.UID)})
+			c.tell(b.Name, b.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: quarantinedMessage(b.UID)})
 			if b.Name == "" {
 				c.nameless[b.UID] = true
+			} else {
+				c.damaged[b.Name] = true
 			}
 		}
 	}
@@ -63,8 +65,20 @@ func (c *Controller) loadRecords() error {
 	return nil
 }
 
-func quarantined(uid string) string {
-	return fmt.Sprintf("Both generations of the record were damaged and set aside (quarantine/%s.json): what runs is adopted by its labels, else the session begins anew", uid)
+func quarantinedMessage(uid string) string {
+	return fmt.Sprintf("Both generations of the record were damaged and set aside (quarantine/%s.json): what runs is adopted by its labels, else the session begins anew, unless it had a conversation", uid)
+}
+
+// quarantineBlock is why a record that is made anew must not lead to a blank start: the
+// session had one that was damaged, or may have had it, since it was declared when this
+// daemon came and there is one that tells no name. plan lets it stand for a client that
+// has conversations, and only until a person decides. c.mu is held.
+func (c *Controller) quarantineBlock(name string) *record.Block {
+	if !c.damaged[name] && (len(c.nameless) == 0 || c.first.told) {
+		return nil
+	}
+	return &record.Block{Reason: spec.ReasonRecordQuarantined, At: c.now(), Message: fmt.Sprintf(
+		"its record was damaged and set aside (quarantine/), so that its conversation is not known any more: name it in spec.conversation.id, or begin a new one with `muxlet resume %s --fresh`", name)}
 }
 
 // tellNameless tells a session that gets a record of a damaged one that did not
@@ -77,7 +91,7 @@ func (c *Controller) tellNameless(r record.Record, archived bool) {
 	message := "A damaged record that did not tell its session was set aside (quarantine/): if it was this session's, its numbers and back-off begin anew"
 	if c.nameless[r.UID] {
 		delete(c.nameless, r.UID)
-		message = quarantined(r.UID)
+		message = quarantinedMessage(r.UID)
 	}
 	c.tell(r.Name, r.UID, plan.Event{Type: plan.Warning, Reason: spec.ReasonRecordQuarantined, Message: message})
 }

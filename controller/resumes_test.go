@@ -4,23 +4,255 @@
 package controller_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/controller/envtest"
+	"github.com/muxlet/muxlet/spec"
 )
 
-func TestAKilledAgentIsBackWithItsConversation(t *testing.T) {
+// B1, B4: sessions in one directory that are killed at once, while their clients
+// report, come back with their own conversations each.
+func TestAgentsThatAreKilledAtOnceComeBackWithTheirOwnConversations(t *testing.T) {
+	t.Parallel()
+	const sessions = 8
+	a := startAgents(t, envtest.Config{})
+	var all []*spec.Session
+	for i := range sessions {
+		all = append(all, a.claude(fmt.Sprintf("s%d", i)))
+	}
+	a.ready(all...)
+	ids := map[string]string{}
+	for _, s := range all {
+		assert.Equal(t, "turns=1 first=of "+s.Name, a.turn(s.Name, "of "+s.Name))
+	}
+	for _, s := range all {
+		ids[s.Name] = a.begun(s.Name)
+		// Its tools report from now on.
+		a.types(s.Name, "!tool sleep 0.05")
+	}
+	for _, s := range all {
+		a.Kill(a.client(s.Name))
+	}
+	for _, s := range all {
+		a.WaitFor(s.Name, envtest.Incarnation(2))
+		starts := a.spoken(s.Name, "start")
+		require.Len(t, starts, 2)
+		assert.Contains(t, lastArgv(starts), "--resume "+ids[s.Name])
+		for name, id := range ids {
+			if name != s.Name {
+				assert.NotContains(t, fmt.Sprint(starts), id, "%s was started with the conversation of %s", s.Name, name)
+			}
+		}
+		assert.True(t, strings.HasSuffix(a.turn(s.Name, "again"), "first=of "+s.Name))
+		assert.Equal(t, ids[s.Name], a.begun(s.Name))
+	}
+}
+
+// B6: another conversation is taken up once; what the client goes on to say writes
+// nothing and is no change for who watches.
+func TestAConversationThatTheClientChangesIsResumedAndToldOnce(t *testing.T) {
 	t.Parallel()
 	a := startAgents(t, envtest.Config{})
 	a.ready(a.claude("shop"))
-	assert.Equal(t, "turns=1 first=one", a.turn("shop", "one"))
-	id := a.begun("shop")
+	a.turn("shop", "one")
+	first := a.begun("shop")
+	a.types("shop", "/clear")
+	s := a.WaitFor("shop", envtest.Check{Words: "has another conversation", Holds: func(s spec.Session) bool {
+		return s.Status.Conversation != nil && s.Status.Conversation.ID != first
+	}})
+	second := s.Status.Conversation.ID
+	require.Len(t, s.Status.Conversation.History, 1)
+	assert.Equal(t, first, s.Status.Conversation.History[0].ID)
+	assert.Equal(t, spec.ReplacedCleared, s.Status.Conversation.History[0].Reason)
+	assert.Equal(t, "turns=1 first=of the second", a.turn("shop", "of the second"))
+	assert.Equal(t, second, a.begun("shop"))
+	a.WaitFor("shop", idle)
+
+	send := a.reporter("shop")
+	send("PostToolUse", second, "")
+	a.WaitFor("shop", working)
+	record, watched := a.recordFile("shop"), a.versions("shop")
+	for range 5 {
+		before := a.reportedAt("shop")
+		send("PostToolUse", second, "")
+		a.Eventually("the report came", func() bool { return a.reportedAt("shop").After(before) })
+	}
+	a.Always(2*envtest.Resync, "nothing changes", func() bool { return a.versions("shop") == watched })
+	assert.Equal(t, record, a.recordFile("shop"), "nothing was written")
+	assert.Equal(t, watched, a.versions("shop"), "who watches was told nothing")
+
 	a.Kill(a.client("shop"))
 	a.WaitFor("shop", envtest.Incarnation(2))
-	assert.Equal(t, "turns=2 first=one", a.turn("shop", "two"))
-	s, _ := a.Session("shop")
-	assert.Equal(t, id, s.Status.Conversation.ID)
+	assert.Contains(t, lastArgv(a.spoken("shop", "start")), "--resume "+second)
+	assert.True(t, strings.HasSuffix(a.turn("shop", "more"), "first=of the second"))
+}
+
+// A second session that asks for the same conversation is refused, and says whose it
+// is; when that session gives it up, nothing is left in its way.
+func TestOneConversationIsOneSessions(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	id := a.begun("shop")
+	thief := a.claude("thief")
+	thief.Spec.Conversation.ID = id
+	a.Apply(thief)
+	s := a.WaitFor("thief", envtest.Condition(spec.ConditionConversationBound, metav1.ConditionFalse, spec.ReasonConversationInUse), envtest.Shows(spec.StatusBlocked))
+	assert.Contains(t, s.Status.Decision.Message, "session shop")
+	assert.Empty(t, a.spoken("thief", "start"))
+	assert.Equal(t, id, a.begun("shop"))
+
+	require.NoError(t, a.Controller().Delete(t.Context(), "shop"))
+	a.WaitNoSession("shop")
+	a.WaitFor("thief", envtest.Running)
+	assert.Equal(t, "turns=2 first=one", a.turn("thief", "two"))
+}
+
+// A client in which a person resumes the conversation of another session does not get
+// it written down.
+func TestAClientThatTakesUpAnotherSessionsConversationIsToldOnceAndKeepsItsOwn(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"), a.claude("other"))
+	a.turn("shop", "one")
+	a.turn("other", "two")
+	id, own := a.begun("shop"), a.begun("other")
+	send := a.reporter("other")
+	for range 3 {
+		send("SessionStart", id, `"source":"resume"`)
+	}
+	a.Eventually("it is told", func() bool { return len(a.Events("other", spec.ReasonConversationInUse)) == 1 })
+	assert.EqualValues(t, 1, max(a.Events("other", spec.ReasonConversationInUse)[0].Count, 1))
+	assert.Equal(t, own, a.Record("other").Conversation.ID)
+	assert.Equal(t, id, a.Record("shop").Conversation.ID)
+}
+
+// A report whose sender has another agent between itself and the client changes
+// nothing, although it has the client's whole environment.
+func TestANestedAgentChangesNothing(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	id := a.begun("shop")
+	a.WaitFor("shop", idle)
+	settings := filepath.Join(a.State, "hooks", "claude-settings.json")
+	require.FileExists(t, settings)
+	output := filepath.Join(a.Dir, "nested")
+	a.turn("shop", "!tool "+filepath.Join(a.root, "bin/claude")+" -p --settings "+settings+" nested >"+output)
+	a.Eventually("the nested agent has answered", func() bool {
+		text, _ := os.ReadFile(output)
+		return strings.Contains(string(text), "first=nested")
+	})
+	a.WaitFor("shop", idle)
+	assert.Equal(t, id, a.Record("shop").Conversation.ID)
+	assert.Empty(t, a.Record("shop").History)
+	a.Kill(a.client("shop"))
+	a.WaitFor("shop", envtest.Incarnation(2))
 	assert.Contains(t, lastArgv(a.spoken("shop", "start")), "--resume "+id)
+}
+
+// What a client tells while no daemon listens counts for the next one, before it
+// decides anything.
+func TestAReportOfTheTimeWithoutADaemonIsNotLost(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	first, client, pane := a.begun("shop"), a.client("shop"), a.pane("shop")
+	a.Drop()
+	a.Tmux("send-keys", "-t", pane, "-l", "/clear")
+	a.Tmux("send-keys", "-t", pane, "Enter")
+	a.Eventually("the hook has spooled", func() bool { return len(a.spooled()) > 1 })
+	a.Tmux("send-keys", "-t", pane, "-l", "of the second")
+	a.Tmux("send-keys", "-t", pane, "Enter")
+	a.Eventually("it has answered", func() bool { return len(a.spoken("shop", "answer")) > 1 })
+	a.Eventually("the end of the turn is spooled", func() bool { return len(a.spooled()) > 3 })
+	a.Eventually("the turn is in the transcript", func() bool { return a.written("of the second") })
+	a.Kill(client)
+	a.WaitGone(client)
+	a.Boot()
+	a.WaitFor("shop", envtest.Incarnation(2))
+	s, _ := a.Session("shop")
+	assert.NotEqual(t, first, s.Status.Conversation.ID)
+	assert.Equal(t, first, s.Status.Conversation.History[0].ID)
+	assert.Contains(t, lastArgv(a.spoken("shop", "start")), "--resume "+s.Status.Conversation.ID)
+	assert.Equal(t, "turns=2 first=of the second", a.turn("shop", "more"))
+	a.Eventually("the spool is empty", func() bool { return len(a.spooled()) == 0 })
+}
+
+// A14: a terminated session stays down, and comes back with its history when asked.
+func TestATerminatedAgentComesBackWithItsConversationWhenItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	id := a.begun("shop")
+	require.NoError(t, a.Controller().Terminate(t.Context(), "shop"))
+	a.WaitFor("shop", envtest.Shows(spec.StatusTerminated))
+	a.Restart()
+	a.WaitFor("shop", envtest.Shows(spec.StatusTerminated))
+	a.Always(2*envtest.Resync, "it stays down", envtest.Holds(a.Env, "shop", envtest.Shows(spec.StatusTerminated)))
+	require.NoError(t, a.Controller().Resume(t.Context(), "shop", false))
+	a.WaitFor("shop", envtest.Incarnation(2))
+	assert.Equal(t, "turns=2 first=one", a.turn("shop", "two"))
+	assert.Equal(t, id, a.begun("shop"))
+}
+
+// A10: another class gets another conversation, whatever was edited meanwhile.
+func TestAnotherClassNeverGetsTheConversation(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	s := a.claude("shop")
+	a.ready(s)
+	a.turn("shop", "one")
+	id := a.begun("shop")
+	s.Spec.ClientClassName = spec.ClassCodex
+	s.Spec.UpdateStrategy.Type = spec.UpdateRecreate
+	a.Apply(s)
+	a.Eventually("codex was started", func() bool { return len(a.spoken("shop", "start")) > 1 })
+	a.Eventually("the old conversation is history", func() bool {
+		r := a.Record("shop")
+		return len(r.History) == 1 && r.History[0].ID == id && r.History[0].Reason == spec.ReplacedClassChanged
+	})
+	for _, start := range a.spoken("shop", "start")[1:] {
+		assert.NotContains(t, strings.Join(start.Argv, " "), id)
+		assert.NotContains(t, start.Argv, "resume")
+	}
+}
+
+// A record that is damaged beyond repair is no reason to begin anew.
+func TestADamagedRecordOfAnAgentBlocksUntilAPersonDecides(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	id, client := a.begun("shop"), a.client("shop")
+	uid := a.Record("shop").UID
+	a.Drop()
+	a.KillServer()
+	a.WaitGone(client)
+	files, err := filepath.Glob(filepath.Join(a.State, "records", uid+"*"))
+	require.NoError(t, err)
+	for _, file := range files {
+		require.NoError(t, os.WriteFile(file, []byte("damaged"), 0o600))
+	}
+	a.Boot()
+	s := a.WaitFor("shop", envtest.Shows(spec.StatusBlocked), envtest.Because(spec.ReasonRecordQuarantined))
+	assert.Contains(t, s.Status.Decision.Message, "--fresh")
+	assert.Len(t, a.spoken("shop", "start"), 1)
+	edited := a.claude("shop")
+	edited.Spec.Conversation.ID = id
+	a.Apply(edited)
+	a.WaitFor("shop", envtest.Running)
+	assert.Equal(t, "turns=2 first=one", a.turn("shop", "two"))
 }
