@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/muxlet/muxlet/controller/envtest"
+	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 )
@@ -88,6 +89,22 @@ func (a *agents) claude(name string) *spec.Session {
 	}
 	s.Spec.Workspace.Directory = a.Work
 	s.Spec.TerminationGracePeriodSeconds = ptr.To[int32](10)
+	return s
+}
+
+// codex is a session of class codex whose hooks are trusted.
+func (a *agents) codex(name string) *spec.Session {
+	a.Helper()
+	home := filepath.Join(a.Dir, "codex")
+	text := "model_provider = \"mock\"\nmodel = \"gpt-5.1-codex\"\ncheck_for_update_on_startup = false\n" +
+		"[model_providers.mock]\nname = \"mock\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwire_api = \"responses\"\nenv_key = \"MOCK_KEY\"\n" +
+		fmt.Sprintf("[projects.%q]\ntrust_level = \"trusted\"\n", a.Work)
+	require.NoError(a, os.MkdirAll(home, 0o700))
+	require.NoError(a, os.WriteFile(filepath.Join(home, "config.toml"), []byte(text), 0o600))
+	s := a.claude(name)
+	s.Spec.ClientClassName = spec.ClassCodex
+	s.Spec.Client.Args = []string{"--dangerously-bypass-hook-trust"}
+	s.Spec.Client.Env = append(s.Spec.Client.Env[:1:1], spec.EnvVar{Name: "CODEX_HOME", Value: home}, spec.EnvVar{Name: "MOCK_KEY", Value: agentKey})
 	return s
 }
 
@@ -274,4 +291,26 @@ func (a *agents) spooled() []string {
 	files, err := filepath.Glob(filepath.Join(a.Spool(), "*.json"))
 	require.NoError(a, err)
 	return files
+}
+
+// blockRecords puts a file in the place of the records' directory, so that no save
+// succeeds, or puts the directory back.
+func (a *agents) blockRecords(block bool) {
+	a.Helper()
+	path := filepath.Join(a.State, "records")
+	if block {
+		require.NoError(a, os.Rename(path, path+".away"))
+		require.NoError(a, os.WriteFile(path, nil, 0o600))
+		return
+	}
+	require.NoError(a, os.Remove(path))
+	require.NoError(a, os.Rename(path+".away", path))
+}
+
+// recordOnDisk needs no controller.
+func (a *agents) recordOnDisk(uid string) record.Record {
+	a.Helper()
+	r, err := record.NewStore(a.State).Read(uid)
+	require.NoError(a, err)
+	return r
 }

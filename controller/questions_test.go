@@ -147,7 +147,7 @@ func TestAPersonsResumeEndsAHold(t *testing.T) {
 func TestAUsageLimitIsWaitedForUntilTheStatedTime(t *testing.T) {
 	t.Parallel()
 	a := startAgents(t, envtest.Config{Policy: longHold})
-	a.ready(a.claude("shop"), a.claude("web"))
+	a.ready(a.codex("shop"), a.codex("web"))
 	a.turn("web", "one")
 	a.begun("web")
 	at := time.Now().Add(3 * time.Hour).Truncate(time.Minute)

@@ -190,6 +190,54 @@ func TestAReportOfTheTimeWithoutADaemonIsNotLost(t *testing.T) {
 	a.Eventually("the spool is empty", func() bool { return len(a.spooled()) == 0 })
 }
 
+// B8, and B4 for a client that tells its conversation only at its first turn, or by its
+// files.
+func TestAnAgentThatTellsItsConversationLateComesBackWithIt(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.codex("shop"), a.codex("web"))
+	ids := map[string]string{}
+	for _, name := range []string{"shop", "web"} {
+		a.turn(name, "of "+name)
+		ids[name] = a.begun(name)
+	}
+	assert.NotEqual(t, ids["shop"], ids["web"])
+	for name := range ids {
+		a.Kill(a.client(name))
+	}
+	for name, id := range ids {
+		a.WaitFor(name, envtest.Incarnation(2))
+		assert.Contains(t, lastArgv(a.spoken(name, "start")), id)
+		assert.Equal(t, "turns=2 first=of "+name, a.turn(name, "two"))
+	}
+}
+
+// A daemon that ends between a report and its being saved loses nothing: the hook has
+// no answer, and leaves the report on disk.
+func TestAReportThatCouldNotBeSavedComesAgain(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	first := a.begun("shop")
+	a.WaitFor("shop", idle)
+	send := a.reporter("shop")
+	uid := a.Record("shop").UID
+	a.blockRecords(true)
+	second := "11111111-2222-4333-8444-555555555555"
+	send("SessionStart", second, `"source":"clear"`)
+	a.Eventually("the hook has spooled it", func() bool { return len(a.spooled()) > 0 })
+	a.Drop()
+	a.blockRecords(false)
+	assert.Equal(t, first, a.recordOnDisk(uid).Conversation.ID)
+	a.Boot()
+	a.Eventually("it is taken up", func() bool {
+		r := a.recordOnDisk(uid)
+		return r.Conversation != nil && r.Conversation.ID == second && len(r.History) == 1 && r.History[0].ID == first
+	})
+	a.Eventually("the spool is empty", func() bool { return len(a.spooled()) == 0 })
+}
+
 // A14: a terminated session stays down, and comes back with its history when asked.
 func TestATerminatedAgentComesBackWithItsConversationWhenItIsAskedFor(t *testing.T) {
 	t.Parallel()
