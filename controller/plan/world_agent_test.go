@@ -314,8 +314,7 @@ func metEverything(t *testing.T, met map[string]int) {
 	t.Helper()
 	t.Logf("met %v", met)
 	for _, what := range []string{
-		spec.ReasonConversationMissing, spec.ReasonConversationElsewhere, spec.ReasonConversationInUse, spec.ReasonConversationUnknown,
-		spec.ReasonUsageLimited, spec.ReasonTrustRequired, spec.ReasonNotReady, spec.ReasonClassNotFound,
+		spec.ReasonConversationInUse, spec.ReasonConversationUnknown, spec.ReasonTrustRequired, spec.ReasonNotReady, "claude --resume ", "codex resume ", "plain --back ",
 		"history " + spec.ReplacedCleared, "history " + spec.ReplacedFresh, "history " + spec.ReplacedAdopted, "history " + spec.ReplacedClassChanged,
 		"history " + spec.ReplacedMissing, "history " + spec.ReplacedNeverBegun,
 	} {
