@@ -258,3 +258,30 @@ func TestAResumeThatFailsKeepsTheID(t *testing.T) {
 		}},
 	})
 }
+
+// B1: of two sessions in one directory the one that lost its id gets a new one, and
+// never the other's.
+func TestASessionThatLostItsIDGetsNoOther(t *testing.T) {
+	follow(t, []step{
+		{name: "the one that has its id", in: down(ofClass(claude), has(begun(claude, "c1"))), reason: spec.ReasonStarting, runs: resume, id: "c1"},
+		{name: "the one that lost it", in: down(ofClass(claude)), reason: spec.ReasonStarting, runs: fresh, id: "new"},
+		{name: "and that learns its id from its client", in: down(ofClass(codex)), reason: spec.ReasonStarting, runs: "codex -C /work"},
+	})
+}
+
+// A14: whatever a session stays down for, its conversation is there when it is wanted
+// again.
+func TestASessionThatStaysDownKeepsItsConversation(t *testing.T) {
+	of := func(gs ...given) Input {
+		return down(append([]given{ofClass(claude), has(begun(claude, "c1"))}, gs...)...)
+	}
+	follow(t, []step{
+		{name: "terminated", in: of(latched(spec.ReasonTerminated)), reason: spec.ReasonTerminated, id: "c1"},
+		{name: "terminated, and wanted again", in: of(latched(spec.ReasonTerminated), demanded), reason: spec.ReasonStarting, runs: resume, id: "c1"},
+		{name: "being terminated", in: stopping(record.StopTerminated, ofClass(claude), has(begun(claude, "c1")), intends(record.IntentTerminate, 3), stopped(exited(0)), termed(time.Second)), reason: spec.ReasonTerminated, id: "c1", events: []string{"Normal Stopped", "Normal Terminated"}},
+		{name: "not recovered", in: of(firstLook, ofSpec(recovery(spec.RecoveryDormant))), reason: spec.ReasonNotRecovered, id: "c1", events: []string{"Normal NotRecovered"}},
+		{name: "not recovered, and wanted again", in: of(latched(spec.ReasonNotRecovered), demanded), reason: spec.ReasonStarting, runs: resume, id: "c1"},
+		{name: "suspended", in: of(ofSpec(suspended)), reason: spec.ReasonSuspended, id: "c1"},
+		{name: "restarted", in: stopping(record.StopRestarting, ofClass(claude), has(begun(claude, "c1")), intends(record.IntentRestart, 3), stopped(exited(0)), termed(time.Second)), reason: spec.ReasonStarting, runs: resume, id: "c1", events: []string{"Normal Stopped"}},
+	})
+}
