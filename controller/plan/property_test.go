@@ -341,14 +341,17 @@ func (w *world) disturb() {
 		w.desired.Spec = dice{w.rand}.spec()
 		w.settle(w.desired.Spec)
 		if id := w.desired.Spec.Conversation.ID; id != "" {
-			w.adoptable[id] = true
+			w.adoptable[id], w.lost = true, false
 		}
 	case 12:
 		if len(w.past) > 0 {
-			w.disk, w.forgetful, w.restart = w.past[w.rand.IntN(len(w.past))], true, true
+			w.disk, w.forgetful, w.restart, w.lost = w.past[w.rand.IntN(len(w.past))], true, true, false
 		}
 	case 13:
 		w.disk, w.forgetful, w.restart = record.Record{UID: uid, Name: "shop", CreatedAt: w.now}, true, true
+		if w.lost = w.one(2); w.lost {
+			w.disk.Block = &record.Block{Reason: spec.ReasonRecordQuarantined, Message: "it was damaged", At: w.now}
+		}
 	case 14:
 		w.restart = true
 	case 16, 17, 18, 19, 20, 21, 22, 23:
@@ -365,7 +368,8 @@ func (w *world) calm() {
 	w.desired.Spec = aSpec()
 	w.settle(w.desired.Spec)
 	w.calmAgents()
-	w.disk.Demand = &record.Demand{Reason: spec.ReasonResumed, At: w.now, Fresh: w.one(4)}
+	w.disk.Demand = &record.Demand{Reason: spec.ReasonResumed, At: w.now, Fresh: w.lost || w.one(4)}
+	w.lost = false
 	w.disk.Intent = nil
 	for _, b := range w.bodies {
 		if b.attempt == "" {

@@ -51,7 +51,9 @@ type agents struct {
 	given, adoptable map[string]bool
 	// What a disturbance can do.
 	unreadable, rival, holder, undeclared, working bool
-	hold                                           Hold
+	// lost is true while the record is one that was made for a damaged one.
+	lost bool
+	hold Hold
 }
 
 func newAgents() agents {
@@ -145,6 +147,17 @@ func (w *world) sight() observe.Sight {
 		s.Readiness = observe.NotReady
 	}
 	return s
+}
+
+// blank: a record that was lost is not followed by a client with a blank conversation.
+func (w *world) blank(p Plan) {
+	a := p.Record.Attempt
+	if a != nil && runs(p) != "" && a.Resumes == "" {
+		class := classNamed(a.Spec.ClientClassName)
+		require.False(w.t, w.lost && class.converses(), "a lost record was followed by %s", runs(p))
+		w.lost = false
+	}
+	w.lost = w.lost && p.Record.Conversation == nil
 }
 
 // heard: the daemon has saved what it was told.
@@ -284,6 +297,7 @@ func (w *world) disturbAgents() {
 		w.hold = Hold{Reason: spec.ReasonUsageLimited, Until: w.now.Add(time.Minute)}
 	case 8:
 		w.disk, _ = Apply(w.disk, RequestFresh, w.now)
+		w.lost = false
 	case 9:
 		w.reports = append(w.late, w.reports...) // a spool that was not removed
 		w.late = nil

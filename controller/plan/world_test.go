@@ -159,6 +159,7 @@ func (w *world) input() Input {
 func (w *world) pass(crash bool) Plan {
 	in := w.input()
 	p := decide(w.t, in)
+	w.blank(p)
 	if p.Fate == FateArchive || crash && w.one(2) {
 		w.restart = w.restart || crash
 		return p
