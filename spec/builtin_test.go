@@ -6,6 +6,7 @@ package spec
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,14 +20,22 @@ type shown struct {
 	ready, working, notFound  bool
 }
 
+// compiledPatterns saves most of the time of these tests, which are not parallel.
+var compiledPatterns = map[string]*regexp.Regexp{}
+
 func look(t *testing.T, class *ClientClassSpec, screen string) shown {
 	t.Helper()
 	matches := func(pattern string) []string {
 		if pattern == "" {
 			return nil
 		}
-		compiled, err := CompilePattern(pattern)
-		require.NoError(t, err)
+		compiled := compiledPatterns[pattern]
+		if compiled == nil {
+			var err error
+			compiled, err = CompilePattern(pattern)
+			require.NoError(t, err)
+			compiledPatterns[pattern] = compiled
+		}
 		found := compiled.FindStringSubmatch(screen)
 		if at := compiled.SubexpIndex(GroupUntil); found != nil && at >= 0 {
 			return []string{found[0], found[at]}

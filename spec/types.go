@@ -42,7 +42,8 @@ type SessionList struct {
 // SessionSpec is what a person wants of one session.
 type SessionSpec struct {
 	// ClientClassName names the client class: how the client is started and
-	// stopped. Default: exec, when client.command is given.
+	// stopped. Default: exec when client.command is given, else the settings'
+	// defaultClientClassName.
 	ClientClassName string `json:"clientClassName,omitempty"`
 	// Client is the program to run.
 	Client ClientSpec `json:"client,omitempty"`
