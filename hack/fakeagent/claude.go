@@ -119,6 +119,7 @@ func claudeMain(root string, args []string) {
 		answer: func() string { return answer(c.history()) },
 	}
 	c.dialogs()
+	c.turns.notice()
 	c.begin()
 	if a.prints {
 		c.turns.take(<-c.screen.prompts)
@@ -318,7 +319,7 @@ func (c *claude) status(status, waitingFor string) {
 
 func (c *claude) submitted(prompt string) {
 	c.promptID = uuid.NewString()
-	c.screen.update(func() { c.screen.placeholder = "" })
+	c.screen.update(func() { c.screen.placeholder, c.screen.below = "", nil })
 	c.turns.refused = !c.loggedIn
 	c.screen.say("", "❯ "+strings.ReplaceAll(prompt, "\n", "\n  "))
 	c.status("busy", "")

@@ -36,7 +36,8 @@ func (c *claude) frame(s *screen) []string {
 	}
 	lines = append(lines, "", rule("─"))
 	lines = append(lines, strings.Split("❯ "+input, "\n")...)
-	return append(lines, rule("─"), "  "+mode+" · ← for agents")
+	lines = append(append(lines, rule("─")), s.below...)
+	return append(lines, "  "+mode+" · ← for agents")
 }
 
 // dialogs that come before the composer, in their order. At none of them does the
@@ -144,6 +145,9 @@ func (c *claude) failureOf(given control) claudeFailure {
 		return claudeFailure{"authentication_failed", "Please run /login · API Error: 401 " + message, retrying}
 	case given.Mode == "403":
 		return claudeFailure{"authentication_failed", "Please run /login · API Error: 403 " + message, ""}
+	case given.Mode == "429" && given.UsageLimit && given.ResetAt != nil:
+		// The plan's, as it is shown to somebody who has signed in.
+		return claudeFailure{"rate_limit", "You've hit your 5-hour limit · resets " + given.ResetAt.UTC().Format("3:04pm") + " (UTC)", ""}
 	case given.Mode == "429" && given.UsageLimit:
 		return claudeFailure{"rate_limit", "API Error: Request rejected (429) · " + message, ""}
 	case given.Mode == "429":
@@ -154,6 +158,17 @@ func (c *claude) failureOf(given control) claudeFailure {
 		return claudeFailure{"server_error", "API Error: Connection dropped (ECONNRESET). Check the gateway or proxy in front of the API.", "Connection dropped (ECONNRESET)"}
 	}
 	return claudeFailure{"server_error", "API Error: " + retrying + ". This is a server-side issue, usually temporary — try again in a moment.", retrying}
+}
+
+// shown in the conversation at the end of a failed turn.
+func (f claudeFailure) shown(given control) []string {
+	switch {
+	case strings.HasPrefix(f.text, "You've hit"):
+		return []string{"  ⎿  " + f.text, "", "● Usage limit reached · set to continue automatically at " + given.ResetAt.UTC().Format("3:04pm")}
+	case strings.HasPrefix(f.text, "Not logged in"):
+		return []string{"  ⎿  " + f.text}
+	}
+	return []string{"", "● " + f.text}
 }
 
 // failed shows the attempts, during which nothing but the screen and the registry
@@ -169,11 +184,13 @@ func (c *claude) failed(ctx context.Context, given control) {
 			return
 		}
 	}
-	mark := "● "
-	if !c.loggedIn {
-		mark = "  ⎿  "
+	c.screen.say(f.shown(given)...)
+	if strings.HasPrefix(f.text, "You've hit") {
+		at := given.ResetAt.UTC().Format("3:04pm")
+		c.screen.update(func() {
+			c.screen.below = []string{"  ⚠ Usage limit reached · limit resets " + at, "    Continuing automatically at " + at + " · Esc to cancel"}
+		})
 	}
-	c.screen.say("", mark+f.text)
 	c.screen.update(func() {
 		c.screen.placeholder = "Resend your message to try again"
 		if f.word == "authentication_failed" {

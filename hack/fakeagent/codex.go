@@ -140,6 +140,7 @@ func codexMain(root string, args []string) {
 	}
 	if a.verb != "exec" {
 		c.dialogs()
+		c.turns.notice()
 	}
 	c.begin(saved)
 	if a.verb == "exec" {
@@ -277,6 +278,7 @@ func (c *codex) serve() {
 		case "/fork":
 			c.fork(c.thread)
 			c.show()
+			c.screen.say("", "• Fork created. You can continue here.")
 		case "/resume":
 			c.back(id)
 		default:

@@ -71,6 +71,7 @@ func (g *gem) serve(root string, trusted bool) {
 	if known, _ := os.ReadFile(g.home + "/trusted"); !trusted && !slices.Contains(strings.Split(string(known), "\n"), g.directory) {
 		g.trust()
 	}
+	g.turns.notice()
 	g.screen.update(func() { g.screen.frame = g.frame })
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)

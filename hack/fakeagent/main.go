@@ -19,7 +19,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,38 +54,26 @@ func fatal(err error) {
 	os.Exit(1)
 }
 
-// install makes the executables. Each has a path of its own, by which one process
-// can be told from another in /proc: a program is named by the link it was run by.
+// install makes the executables. Each is a file of its own: a program is told from
+// another one by its file.
 func install(executable, dir string) error {
+	data, err := os.ReadFile(executable)
+	if err != nil {
+		return fmt.Errorf("read the program: %w", err)
+	}
 	for _, name := range []string{"bin/claude", "bin/gem", "lib/node", "lib/codex"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("make the folder of %s: %w", name, err)
 		}
-		if err := link(executable, path); err != nil {
-			return err
+		if err := os.WriteFile(path, data, 0o755); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 	// Codex is a script for node, as npm installs it.
 	script := "#!" + filepath.Join(dir, "lib/node") + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "bin/codex"), []byte(script), 0o755); err != nil {
 		return fmt.Errorf("write codex: %w", err)
-	}
-	return nil
-}
-
-// link the executable, or copy it where a link is not possible.
-func link(from, to string) error {
-	err := os.Link(from, to)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", from, err)
-	}
-	if err := os.WriteFile(to, data, 0o755); err != nil {
-		return fmt.Errorf("write %s: %w", to, err)
 	}
 	return nil
 }

@@ -23,8 +23,9 @@ type screen struct {
 	// body is the conversation, state a line while the client works.
 	body  []string
 	state string
-	// placeholder is shown in an empty composer.
+	// placeholder is shown in an empty composer, below what is under it.
 	placeholder string
+	below       []string
 	title       string
 	input       string
 	open        *dialog

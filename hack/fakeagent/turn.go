@@ -191,15 +191,18 @@ func startup(root, config string, log journal, resumes bool) {
 	}
 	c, _ := loadControl(root, config)
 	pause(context.Background(), span(c.StartDelay, 50*time.Millisecond))
+}
+
+// notice shows what the control has for a first start.
+func (t *turns) notice() {
+	c, marker := t.control(), t.config+"/.fakeagent-notice-seen"
 	if c.Notice == "" {
 		return
 	}
-	marker := config + "/.fakeagent-notice-seen"
 	if _, err := os.Stat(marker); err == nil {
 		return
 	}
-	s := openScreen(log, nothing)
-	s.ask(dialog{options: 1, lines: func(int) []string { return strings.Split(c.Notice, "\n") }})
-	s.close()
+	t.screen.ask(dialog{options: 1, lines: func(int) []string { return strings.Split(c.Notice, "\n") }})
+	_ = os.MkdirAll(t.config, 0o700)
 	_ = os.WriteFile(marker, nil, 0o600)
 }
