@@ -7,6 +7,8 @@ package e2e
 
 import (
 	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,13 +32,21 @@ func TestAnAgentIsResumedInTheConversationThatAPersonWentOverTo(t *testing.T) {
 				w.ready("s")
 				w.turn("s", "alpha", 1, "alpha")
 				old := conversation(w.kept("s", 1))
+				pane := w.pane("s")
 				w.types("s", typed)
-				w.bound("s", old)
 				turns, first := 1, "omega"
 				if typed == a.forks {
 					turns, first = 2, "alpha"
 				}
+				// Codex tells the other conversation at its first turn.
+				w.sees("s", "what was typed done", func() bool {
+					if typed == a.forks {
+						return regexp.MustCompile(`Fork created|Branched session`).MatchString(w.screen(pane))
+					}
+					return !strings.Contains(w.screen(pane), "first=alpha")
+				})
 				w.turn("s", "omega", turns, first)
+				w.bound("s", old)
 				before := w.kept("s", turns)
 				id := conversation(before)
 				require.NotEqual(t, old, id)

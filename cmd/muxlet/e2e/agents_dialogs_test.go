@@ -30,10 +30,11 @@ func (w *agentWorld) asked(name, why string) *spec.Session {
 // lives, for a while.
 func (w *agentWorld) unanswered(s *spec.Session, during time.Duration) {
 	w.Helper()
-	pane, before := s.Status.Tmux.Pane, w.screen(s.Status.Tmux.Pane)
-	end := time.Now().Add(during)
+	// A client's sign of life blinks.
+	look := func() string { return strings.ReplaceAll(w.screen(s.Status.Tmux.Pane), "●", " ") }
+	before, end := look(), time.Now().Add(during)
 	w.sees(s.Name, "the question, left alone", func() bool {
-		require.Equal(w, before, w.screen(pane))
+		require.Equal(w, before, look())
 		require.Equal(w, pid(s), pid(w.get(s.Name)))
 		return time.Now().After(end)
 	})

@@ -92,7 +92,8 @@ func TestAnAgentThatWaitsForTheModelWorks(t *testing.T) {
 func TestAgentsThatShareACredentialAreHeldTogether(t *testing.T) {
 	t.Parallel()
 	eachAgent(t, func(t *testing.T, a agent) {
-		w := newAgentWorld(t, a)
+		// A failure without a time is waited for as long as the longest back-off.
+		w := newAgentWorld(t, a, settings{"backOff": settings{"initial": "20ms", "max": "10m"}})
 		w.start()
 		for _, name := range []string{"one", "two"} {
 			w.employ(name)

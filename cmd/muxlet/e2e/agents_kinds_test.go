@@ -42,8 +42,8 @@ func claudeCode(install func(*agentWorld) model) agent {
 		trusting: []string{"Down", "Enter"},
 		asks:     []string{"--permission-mode", "default"},
 		failures: map[string]string{
-			"401": "AuthenticationFailed", "403": "AuthenticationFailed", "429": "RateLimited",
-			"500": "ModelUnavailable", "529": "ModelUnavailable", "drop": "ModelUnavailable", "limit": "UsageLimited",
+			"401": "AuthenticationFailed", "429": "RateLimited", "limit": "UsageLimited",
+			"529": "ModelUnavailable", "drop": "ModelUnavailable",
 		},
 		planned:    map[string]string{"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-none-0123456789abcdefghijklmnopqrstuvwxyz"},
 		nestedArgs: []string{"--permission-mode", "default", "--allowedTools", "Bash"},
@@ -86,8 +86,8 @@ stream_max_retries = 1
 		},
 		trusting: []string{"Enter"},
 		failures: map[string]string{
-			"401": "AuthenticationFailed", "403": "AuthenticationFailed", "429": "RateLimited",
-			"500": "ModelUnavailable", "529": "ModelUnavailable", "drop": "ModelUnavailable", "limit": "UsageLimited",
+			"401": "AuthenticationFailed", "429": "RateLimited", "limit": "UsageLimited",
+			"529": "ModelUnavailable", "drop": "ModelUnavailable",
 		},
 		nested: func(w *agentWorld) string {
 			hook := fmt.Sprintf(`hooks.SessionStart=[{hooks=[{type="command",command="'\''%s'\'' hook codex"}]}]`, binary)

@@ -21,7 +21,7 @@ import (
 )
 
 // The real ones take their time, and 250 MB each.
-func init() { patience, parallelTests = 90*time.Second, "2" }
+func init() { patience, parallelTests = 90*time.Second, "3" }
 
 // agents are the real CLIs that hack/agents.sh has printed.
 func agents(t *testing.T) []agent {
