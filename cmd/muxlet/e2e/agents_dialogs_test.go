@@ -30,8 +30,11 @@ func (w *agentWorld) asked(name, why string) *spec.Session {
 // lives, for a while.
 func (w *agentWorld) unanswered(s *spec.Session, during time.Duration) {
 	w.Helper()
-	// A client's sign of life blinks.
-	look := func() string { return strings.ReplaceAll(w.screen(s.Status.Tmux.Pane), "●", " ") }
+	// Above the question a client's signs of life move.
+	look := func() string {
+		screen := w.screen(s.Status.Tmux.Pane)
+		return screen[max(0, strings.LastIndex(screen, "────")):]
+	}
 	before, end := look(), time.Now().Add(during)
 	w.sees(s.Name, "the question, left alone", func() bool {
 		require.Equal(w, before, look())
