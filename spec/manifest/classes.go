@@ -199,8 +199,9 @@ func (c *resolution) doubtClasses(suspicion string) {
 	}
 }
 
-// session is the declared session as its class takes it, or what is wrong with it.
-func (c *resolution) session(doc *spec.Document) (*spec.Session, []spec.Problem) {
+// session is the declared session as its class takes it, or what is wrong with it. What
+// was good before stays good while the class is in doubt: it may be another one.
+func (c *resolution) session(doc *spec.Document, good *spec.Session) (*spec.Session, []spec.Problem) {
 	s := doc.Session
 	if s == nil {
 		return nil, doc.Problems
@@ -209,7 +210,8 @@ func (c *resolution) session(doc *spec.Document) (*spec.Session, []spec.Problem)
 		s = s.DeepCopy()
 		s.Spec.ClientClassName = cmp.Or(c.policy.DefaultClass, spec.ClassClaude)
 	}
-	if class, doubt := c.set.Class(s.Spec.ClientClassName); class != nil && doubt == "" {
+	class, doubt := c.set.Class(s.Spec.ClientClassName)
+	if class != nil && (doubt == "" || !equality.Semantic.DeepEqual(good, s)) {
 		if problems := doc.ProblemsForClass(class); len(problems) > 0 {
 			return nil, problems
 		}

@@ -105,6 +105,25 @@ func TestASessionIsJudgedByItsClass(t *testing.T) {
 	assert.Equal(t, a.Problems, w.set.Problems)
 }
 
+// After a restart the class that took the session is out of sight.
+func TestASessionThatWasGoodStaysSoWhileItsClassIsInDoubt(t *testing.T) {
+	w := newWorld(t)
+	own := strings.Replace(classOf("claude", "mine"), "  start: {command: [agent, --id, $(CONVERSATION_ID)]}\n", "", 1)
+	w.files["/m/claude.yaml"] = strings.Replace(own, "Assigned", "Reported", 1)
+	withCommand := func(name string) string {
+		return strings.Replace(ofClass(name, "claude"), "spec:", "spec:\n  client: {command: [sh]}", 1)
+	}
+	w.files["/m/a.yaml"] = withCommand("a")
+	w.resolve()
+	require.Equal(t, spec.ReasonAccepted, w.set.Sessions["a"].Reason)
+	w.files["/m/claude.yaml"] += "  x: [\n"
+	w.files["/m/b.yaml"] = withCommand("b")
+	w.restart()
+	w.resolve()
+	assert.Equal(t, spec.ReasonAccepted, w.set.Sessions["a"].Reason)
+	assert.Equal(t, spec.ReasonInvalid, w.set.Sessions["b"].Reason, "a new one is judged by the class that is in sight")
+}
+
 func TestABrokenClassKeepsTheLastGoodOne(t *testing.T) {
 	for name, broken := range map[string]string{
 		"invalid": strings.Replace(classOf("gemini", "2"), "Assigned", "Asigned", 1),

@@ -185,7 +185,7 @@ func (c *resolution) choose(m *memory, places []place) (place, bool) {
 func (c *resolution) accept(d *Desired, m *memory, p place) {
 	m.file = p.file
 	d.File, d.Line = p.file, p.doc.Line
-	session, problems := c.session(&p.doc)
+	session, problems := c.session(&p.doc, m.good)
 	if session != nil {
 		// A file that was written anew without a change gives the same session.
 		if !equality.Semantic.DeepEqual(m.good, session) {

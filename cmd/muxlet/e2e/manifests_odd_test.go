@@ -111,9 +111,9 @@ var oddities = map[string]struct {
 		func(w *World, path string) { require.NoError(w, os.Symlink("loop.yaml", path)) },
 		"FILE: cannot be read: too many levels of symbolic links",
 	},
-	"gemini.yaml": {
-		func(w *World, path string) { w.write(path, w.document("gemini", "stay", "clientClassName: gemini")) },
-		"FILE:11:20: spec.clientClassName: ",
+	"agent.yaml": {
+		func(w *World, path string) { w.write(path, w.document("agent", "stay", "clientClassName: claude")) },
+		"FILE:7:14: spec.client.command: class claude has a command of its own; ",
 	},
 	"foreign.yaml": {
 		func(w *World, path string) { w.write(path, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n") },
