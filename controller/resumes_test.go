@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/controller/envtest"
@@ -303,4 +304,59 @@ func TestADamagedRecordOfAnAgentBlocksUntilAPersonDecides(t *testing.T) {
 	a.Apply(edited)
 	a.WaitFor("shop", envtest.Running)
 	assert.Equal(t, "turns=2 first=one", a.turn("shop", "two"))
+}
+
+// B3: a resume that fails once is tried again with the same conversation.
+func TestAResumeThatFailsOnceIsTriedAgainWithTheSameConversation(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	id := a.begun("shop")
+	a.control(map[string]any{"exits": []map[string]any{{"code": 1, "text": "No conversation found with session ID: " + id, "resume": true}}})
+	a.Kill(a.client("shop"))
+	a.WaitFor("shop", envtest.Incarnation(3))
+	for _, start := range a.spoken("shop", "start")[1:] {
+		assert.Contains(t, strings.Join(start.Argv, " "), "--resume "+id)
+	}
+	assert.Len(t, a.Events("shop", spec.ReasonResumeFailed), 1)
+	assert.Equal(t, "turns=2 first=one", a.turn("shop", "two"))
+}
+
+// B7: an id whose conversation never had a turn is replaced, with an event, and never
+// resumed.
+func TestAConversationWithoutATurnIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	first := a.Record("shop").Conversation.ID
+	a.Kill(a.client("shop"))
+	s := a.WaitFor("shop", envtest.Incarnation(2))
+	assert.NotEqual(t, first, s.Status.Conversation.ID)
+	assert.Contains(t, lastArgv(a.spoken("shop", "start")), "--session-id "+s.Status.Conversation.ID)
+	assert.NotEmpty(t, a.Events("shop", spec.ReasonFreshStart))
+	assert.True(t, meta.IsStatusConditionPresentAndEqual(s.Status.Conditions, spec.ConditionConversationBound, metav1.ConditionFalse))
+}
+
+// muxlet resume --fresh is the way out of a conversation that is gone for good.
+func TestAFreshConversationIsBegunWhenAPersonAsksForIt(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	s := a.claude("shop")
+	s.Spec.Conversation.MissingPolicy = spec.MissingHold
+	a.ready(s)
+	a.turn("shop", "one")
+	id := a.begun("shop")
+	require.ErrorContains(t, a.Controller().Resume(t.Context(), "shop", true), "runs")
+	require.NoError(t, os.RemoveAll(filepath.Join(a.config, "projects")))
+	a.Kill(a.client("shop"))
+	blocked := a.WaitFor("shop", envtest.Shows(spec.StatusBlocked), envtest.Because(spec.ReasonConversationMissing),
+		envtest.Condition(spec.ConditionStalled, metav1.ConditionTrue, spec.ReasonConversationMissing))
+	assert.Contains(t, blocked.Status.Decision.Message, id+".jsonl")
+	assert.Contains(t, blocked.Status.Decision.Message, "muxlet resume shop --fresh")
+	require.NoError(t, a.Controller().Resume(t.Context(), "shop", true))
+	fresh := a.WaitFor("shop", envtest.Incarnation(2))
+	assert.NotEqual(t, id, fresh.Status.Conversation.ID)
+	assert.Equal(t, id, fresh.Status.Conversation.History[0].ID)
+	assert.Equal(t, "turns=1 first=two", a.turn("shop", "two"))
 }

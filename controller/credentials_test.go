@@ -1,0 +1,57 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// E2: sessions fail together when their key comes from one place or, without a key of
+// their own, when they share a config directory.
+func TestSessionsShareACredentialByKeyOrByConfigDirectory(t *testing.T) {
+	class := func(name string) *plan.Class {
+		return &plan.Class{Name: name, Spec: &spec.ClientClassSpec{
+			Credentials:     spec.ClassCredentials{Env: []string{"KEY", "TOKEN"}},
+			ConfigDirectory: spec.ClassDirectory{Env: "CONFIG", Default: "$(HOME)/.agent"},
+		}}
+	}
+	value := func(name, text string) spec.EnvVar { return spec.EnvVar{Name: name, Value: text} }
+	file := func(name, path string) spec.EnvVar {
+		return spec.EnvVar{Name: name, ValueFrom: &spec.EnvVarSource{FileRef: &spec.FileRef{Path: path}}}
+	}
+	of := func(class *plan.Class, known string, env ...spec.EnvVar) credential {
+		r := record.Record{}
+		if known != "" {
+			r.Conversation = &record.Conversation{ConfigDirectory: known}
+		}
+		return credentialOf(class, &spec.SessionSpec{Client: spec.ClientSpec{Env: env}}, r, []string{"HOME=/home/a"})
+	}
+	a := class("agent")
+	for name, c := range map[string]struct {
+		a, b credential
+		same bool
+	}{
+		"nothing of their own":           {of(a, ""), of(a, "", value("LOG", "debug")), true},
+		"one has been started":           {of(a, "/home/a/.agent"), of(a, ""), true},
+		"another config directory":       {of(a, ""), of(a, "", value("CONFIG", "/other")), false},
+		"the profile names another":      {of(a, "/profile"), of(a, ""), false},
+		"one key":                        {of(a, "/x", value("KEY", "1")), of(a, "/y", value("KEY", "1")), true},
+		"two keys":                       {of(a, "", value("KEY", "1")), of(a, "", value("KEY", "2")), false},
+		"one file":                       {of(a, "/x", file("TOKEN", "/k")), of(a, "/y", file("TOKEN", "/k")), true},
+		"two files":                      {of(a, "", file("KEY", "/k")), of(a, "", file("KEY", "/l")), false},
+		"another class":                  {of(a, ""), of(class("other"), ""), false},
+		"the last value of a name wins":  {of(a, "", value("KEY", "1"), value("KEY", "2")), of(a, "", value("KEY", "2")), true},
+		"the first variable that is set": {of(a, "", value("TOKEN", "t"), value("KEY", "1")), of(a, "", value("KEY", "1")), true},
+	} {
+		assert.Equal(t, c.same, c.a == c.b, "%s: %s, %s", name, c.a, c.b)
+	}
+	assert.False(t, strings.Contains(string(of(a, "", value("KEY", "secret-1"))), "secret"), "a key is in no name")
+}
