@@ -169,7 +169,7 @@ func mayStart(s *session, in *plan.Input, sp *spec.SessionSpec) bool {
 func (c *Controller) claim(s *session, id string, adopt bool) (rival string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if owner := c.ownerOf(id, s); owner != nil {
+	if owner := c.ownerOf(id, s); owner != nil && (adopt || !yields(owner, s)) {
 		return owner.name
 	}
 	if adopt {
@@ -179,6 +179,17 @@ func (c *Controller) claim(s *session, id string, adopt bool) (rival string) {
 	}
 	c.claims[id] = s.name
 	return ""
+}
+
+// yields says whether other gives way to s although both have the same conversation, as
+// after two persons have resumed it in two clients: else each would wait for the other.
+// The one that has a client, or had the conversation first, keeps it.
+func yields(other, s *session) bool {
+	a, b := other.rec.Conversation, s.rec.Conversation
+	if a == nil || b == nil || a.ID != b.ID || other.rec.Client != nil || other.rec.Attempt != nil {
+		return false
+	}
+	return b.BoundAt.Before(a.BoundAt) || b.BoundAt.Equal(a.BoundAt) && s.name < other.name
 }
 
 // unclaim ends what claim has begun. c.mu is held.

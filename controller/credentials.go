@@ -204,13 +204,22 @@ func (c *Controller) endHold(key credential, why string) {
 }
 
 // noteTurn ends a hold when a turn of any of its sessions goes well. c.mu is held.
-func (c *Controller) noteTurn(s *session, r observe.Report) {
-	if r.Kind != observe.ReportDone || len(c.holds.held) == 0 {
+func (c *Controller) noteTurn(s *session, at time.Time) {
+	if len(c.holds.held) == 0 {
 		return
 	}
 	key, ok := c.credentialFor(s, c.classInForce(s))
-	if h := c.holds.held[key]; ok && h != nil && r.At.After(h.since) {
+	if h := c.holds.held[key]; ok && h != nil && at.After(h.since) {
 		c.endHold(key, fmt.Sprintf("a turn of session %s went well", s.name))
+	}
+}
+
+// noteTurnAt is noteTurn for a turn that a client's own files tell of.
+func (c *Controller) noteTurnAt(name string, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sessions[name]; s != nil {
+		c.noteTurn(s, at)
 	}
 }
 

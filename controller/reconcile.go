@@ -246,12 +246,18 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	}
 	c.mu.Lock()
 	delete(c.sessions, s.name)
+	delete(c.byUID, s.rec.UID)
+	c.unclaim(s)
 	c.retract(s)
 	// Who asked for something meanwhile learns that there is nothing to ask of.
 	for _, r := range s.requests {
 		r.answer <- plan.Refusal{Reason: refusedGone}
 	}
 	s.requests = nil
+	for _, w := range s.reports {
+		w.done(nil)
+	}
+	s.reports = nil
 	delete(c.desired.Sessions, s.name)
 	c.mu.Unlock()
 	for process := range s.watched {

@@ -20,6 +20,9 @@ import (
 // errBusy is the answer to a report for which there is no room: it is spooled.
 var errBusy = errors.New("too many reports wait for the session's worker")
 
+// errEarly is the answer to a report that came before this daemon knows its sessions.
+var errEarly = errors.New("the sessions were not looked at yet")
+
 // reportPatience is how long a report waits for its worker. Its hook has spooled it
 // long before, and it comes again from there.
 const reportPatience = time.Second
@@ -54,7 +57,7 @@ func senderOf(rec record.Record, instance string, r observe.Report) sender {
 	}
 	switch client := rec.Client; {
 	case client != nil && client.Attempt == m.Attempt:
-		if client.Launched != nil && r.Class != "" && client.Launched.ClientClassName != r.Class {
+		if client.Launched != nil && client.Launched.ClientClassName != "" && r.Class != "" && client.Launched.ClientClassName != r.Class {
 			return senderStranger
 		}
 		if observe.Proves(r, client.Process, client.Attempt) {
@@ -104,7 +107,12 @@ func (c *Controller) queueReport(r observe.Report, done func(error)) (name strin
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessionOf(r.Mark.UID)
-	if s == nil {
+	if s == nil || c.instance == "" {
+		if !c.first.told {
+			// Its session may be adopted a moment later.
+			done(errEarly)
+			return ""
+		}
 		done(nil)
 		return ""
 	}
@@ -188,13 +196,15 @@ func (c *Controller) takeReports(s *session) {
 	defer c.mu.Unlock()
 	var waiting []told
 	for _, w := range s.reports {
-		switch senderOf(s.rec, c.instance, w.report) {
-		case senderEarly:
+		from := senderOf(s.rec, c.instance, w.report)
+		switch {
+		case from == senderEarly, from == senderStranger && !s.seen && s.rec.Client == nil:
+			// Its client is judged, or adopted, in this pass.
 			waiting = append(waiting, w)
-		case senderPresent, senderLast:
-			c.hear(s, w.report, w.done)
-		case senderStranger:
+		case from == senderStranger:
 			w.done(nil)
+		default:
+			c.hear(s, w.report, w.done)
 		}
 	}
 	s.reports = waiting

@@ -37,6 +37,9 @@ func (c *Controller) restOf(s *session, in plan.Input, w wish, p plan.Plan) *res
 	if w.early || client == nil || p.Verdict.Rule != "Live" || p.Action.Kind != actuate.ActionNone || p.RequeueAfter > 0 || p.Pending != "" {
 		return nil
 	}
+	if c.evidenceLacks(s) || len(s.reports) > 0 {
+		return nil
+	}
 	r := &rest{server: in.Seen.Server, client: client.Process, since: c.Clock.Now()}
 	for _, pane := range in.Seen.Panes {
 		if pane.State != observe.Present || pane.PID != client.Process.PID {
@@ -45,6 +48,18 @@ func (c *Controller) restOf(s *session, in plan.Input, w wish, p plan.Plan) *res
 		r.panes = append(r.panes, pane.Pane)
 	}
 	return r
+}
+
+// evidenceLacks says whether it is not known yet that the session's conversation has
+// begun and can be resumed: what its client writes comes a moment after its reports, and
+// some clients report nothing. Each resync looks then. c.mu is held.
+func (c *Controller) evidenceLacks(s *session) bool {
+	known := s.rec.Conversation
+	if known == nil {
+		return false
+	}
+	e := &s.evidence
+	return !known.Begun || e.of.ID != known.ID || e.found.State != observe.EvidenceResumable
 }
 
 // enqueueRestless asks for a look at every session but those at rest.

@@ -79,6 +79,9 @@ func (c *Controller) lookAtScreen(ctx context.Context, name string) (again time.
 	if c.Clients != nil {
 		files = c.Clients.Files(sub.ref, sub.client.Process)
 	}
+	if files.Failure == nil {
+		c.noteTurnAt(name, files.TurnAt)
+	}
 	return c.noteSight(name, sub, c.judgeSight(sub, taken, files))
 }
 
@@ -204,7 +207,9 @@ func (c *Controller) lookAfter(s *session, r observe.Report) {
 		}
 	case observe.ReportDone, observe.ReportFailed:
 		s.evidenceDue = true
-		c.noteTurn(s, r)
+		if r.Kind == observe.ReportDone {
+			c.noteTurn(s, r.At)
+		}
 	case observe.ReportStarted, observe.ReportPrompted, observe.ReportAsked, observe.ReportEnded:
 	}
 	c.screensDue.AddAfter(s.name, after)
