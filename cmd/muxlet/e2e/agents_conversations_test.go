@@ -24,6 +24,9 @@ func TestAnAgentIsResumedInTheConversationThatAPersonWentOverTo(t *testing.T) {
 	t.Parallel()
 	eachAgent(t, func(t *testing.T, a agent) {
 		for _, typed := range []string{a.freshly, a.forks} {
+			if typed == "" {
+				t.Skip("it has one conversation for all its life")
+			}
 			t.Run(typed, func(t *testing.T) {
 				t.Parallel()
 				w := newAgentWorld(t, a)
@@ -108,9 +111,12 @@ func TestWhatHappenedToATranscriptDecidesHowAnAgentComesBack(t *testing.T) {
 				w := newAgentWorld(t, a)
 				before := w.stopped("s")
 				require.NoError(t, d.damage(before.Status.Conversation.Transcript))
-				w.does("resume", "s")
+				// It waits for the client, and tells when that ends at once.
+				if a := w.muxlet("resume", "s"); !w.agent.frail {
+					require.Equal(t, 0, a.code, a.text())
+				}
 				after := w.back(before)
-				if d.resumable {
+				if d.resumable && !a.frail {
 					w.turn("s", "beta", 2, "alpha")
 					assert.Equal(t, conversation(before), conversation(w.get("s")))
 					return
@@ -171,6 +177,9 @@ func TestAPersonMayGiveUpAnAgentsMissingConversation(t *testing.T) {
 func TestANestedAgentChangesNothing(t *testing.T) {
 	t.Parallel()
 	eachAgent(t, func(t *testing.T, a agent) {
+		if a.nested == nil {
+			t.Skip("it reports nothing, whoever has started it")
+		}
 		w := newAgentWorld(t, a)
 		w.start()
 		w.write("s.yaml", w.agentDocument("s", w.work, a.nestedArgs))

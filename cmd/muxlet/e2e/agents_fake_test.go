@@ -43,7 +43,7 @@ func agents(t *testing.T) []agent {
 		w.address = "127.0.0.1:9"
 		return &scripted{w: w, file: filepath.Join(folder, "fakeagent.json")}
 	}
-	all := []agent{claudeCode(install), codex(install)}
+	all := []agent{claudeCode(install), codex(install), gem(install)}
 	for i := range all {
 		// They meet a plan that is used up whatever they are given.
 		all[i].planned = nil

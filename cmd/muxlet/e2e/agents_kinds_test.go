@@ -21,7 +21,7 @@ const agentKey = "sk-ant-api03-none-0123456789abcdefghij"
 // claudeCode is Claude Code; facts as of 2.1.332.
 func claudeCode(install func(*agentWorld) model) agent {
 	return agent{
-		class: "claude", install: install, directory: "CLAUDE_CONFIG_DIR", freshly: "/clear", forks: "/branch", mark: "❯",
+		class: "claude", install: install, directory: "CLAUDE_CONFIG_DIR", freshly: "/clear", forks: "/branch", resumes: "--resume", mark: "❯",
 		prepare: func(w *agentWorld, trusted ...string) {
 			projects := make([]string, 0, len(trusted))
 			for _, directory := range trusted {
@@ -56,7 +56,7 @@ func claudeCode(install func(*agentWorld) model) agent {
 // codex is Codex; facts as of 0.171.0.
 func codex(install func(*agentWorld) model) agent {
 	return agent{
-		class: "codex", install: install, directory: "CODEX_HOME", freshly: "/new", forks: "/fork", mark: "›",
+		class: "codex", install: install, directory: "CODEX_HOME", freshly: "/new", forks: "/fork", resumes: "resume", mark: "›",
 		prepare: func(w *agentWorld, trusted ...string) {
 			text := fmt.Sprintf(`model_provider = "mock"
 model = "gpt-5.1-codex"

@@ -44,6 +44,10 @@ type agent struct {
 	// freshly is what a person types to begin another conversation, forks to go on in a
 	// copy of the present one.
 	freshly, forks string
+	// resumes is the word in its argv that says so.
+	resumes string
+	// frail is true when half a transcript is of no use to it.
+	frail bool
 	// mark begins a line of the person's.
 	mark string
 	// strange makes a directory one that the client asks about.
@@ -287,7 +291,7 @@ func (w *agentWorld) resumed(s *spec.Session, id string) {
 	require.Len(w, clients, 1)
 	argv := strings.Fields(clients[0].argv)
 	assert.Contains(w, argv, id)
-	assert.Subset(w, argv, []string{map[string]string{"claude": "--resume", "codex": "resume"}[w.agent.class]})
+	assert.Contains(w, argv, w.agent.resumes)
 	for _, never := range []string{"--continue", "--last", "--session-id", "--fork-session"} {
 		assert.NotContains(w, argv, never)
 	}
