@@ -151,8 +151,7 @@ func (c *Controller) noteFailure(s *session, class *plan.Class, before, sight ob
 
 // tellHold is the one event about a hold. c.mu is held.
 func (c *Controller) tellHold(s *session, key credential, h *hold) {
-	others := len(c.sessionsWith(key)) - 1
-	message := fmt.Sprintf("The client's turn has failed (%s); %d other %s the credential", h.reason, others, share(others))
+	message := fmt.Sprintf("The client's turn has failed (%s); %s", h.reason, share(len(c.sessionsWith(key))-1))
 	if h.stated {
 		message += fmt.Sprintf(": nothing that uses it is started before %s, as the client told", h.until.UTC().Format(time.RFC3339))
 	} else {
@@ -162,11 +161,14 @@ func (c *Controller) tellHold(s *session, key credential, h *hold) {
 	c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: h.reason, Message: message})
 }
 
-func share(n int) string {
-	if n == 1 {
-		return "session shares"
+func share(others int) string {
+	switch others {
+	case 0:
+		return "no other session shares the credential"
+	case 1:
+		return "1 other session shares the credential"
 	}
-	return "sessions share"
+	return fmt.Sprintf("%d other sessions share the credential", others)
 }
 
 // sessionsWith are the sessions of one credential. c.mu is held.

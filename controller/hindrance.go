@@ -8,6 +8,9 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/spec"
 )
@@ -31,6 +34,24 @@ func (c *Controller) tellHindrance(s *session, v plan.Verdict) {
 	c.mu.Unlock()
 	if v.Reason != "" && before != v.Reason {
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: v.Reason, Message: v.Message})
+	}
+}
+
+// tellQuestion records an event when a client begins to ask a person something. What
+// was not seen is neither a question nor the end of one.
+func (c *Controller) tellQuestion(s *session, st spec.SessionStatus) {
+	asks := meta.FindStatusCondition(st.Conditions, spec.ConditionInputRequired)
+	if asks == nil || asks.Status == metav1.ConditionUnknown {
+		return
+	}
+	reason := ""
+	if asks.Status == metav1.ConditionTrue {
+		reason = asks.Reason
+	}
+	before := s.asked
+	s.asked = reason
+	if reason != "" && reason != before {
+		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Normal, Reason: reason, Message: asks.Message})
 	}
 }
 

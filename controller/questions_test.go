@@ -35,6 +35,7 @@ func TestAQuestionWaitsForAPersonAndTheSessionGoesOnByItself(t *testing.T) {
 	assert.Equal(t, spec.ActivityAwaitingInput, asks.Status.Activity.State)
 	a.Always(4*envtest.Resync, "it waits", envtest.Holds(a.Env, "shop", envtest.Condition(spec.ConditionInputRequired, metav1.ConditionTrue, spec.ReasonTrustRequired)))
 	assert.Empty(t, a.Actions(actuate.ActionKeys), "nothing was typed")
+	assert.Len(t, a.Events("shop", spec.ReasonTrustRequired), 1, "it is told once")
 	for _, event := range a.Controller().Events("shop").Items {
 		assert.NotContains(t, event.Message, "trust this folder", "a screen belongs into no event")
 	}

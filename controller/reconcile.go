@@ -280,6 +280,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	c.tellHindrance(s, p.Verdict)
 	c.mu.Lock()
 	s.status, s.judged = status.Summarize(c.summaryOf(s, in, w, p)), w.count
+	c.tellQuestion(s, s.status)
 	c.unclaim(s)
 	s.rest = c.restOf(s, in, w, p)
 	c.publish(s)

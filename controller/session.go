@@ -84,6 +84,8 @@ type session struct {
 	unmade plan.Verdict
 	// hindered is the hindrance that keeps it down; empty when there is none.
 	hindered plan.Verdict
+	// asked is the reason of the question that waits for a person; empty when none does.
+	asked string
 	// rule and reason of the last decision that was logged.
 	logged plan.Verdict
 }

@@ -159,9 +159,9 @@ func adviseDirectory(format string) hint {
 }
 
 func adviseCommand(s *spec.Session) string {
-	program := "the program"
-	if len(s.Spec.Client.Command) > 0 {
-		program = s.Spec.Client.Command[0]
+	if len(s.Spec.Client.Command) == 0 {
+		return fmt.Sprintf("Install the program of class %s, or add its directory to PATH in the shell's profile or in spec.client.env; it is tried again by itself.", s.Spec.ClientClassName)
 	}
+	program := s.Spec.Client.Command[0]
 	return fmt.Sprintf("Install %s, or correct spec.client.command (an absolute path needs no PATH; the message says where it was looked for); it is tried again by itself.", program)
 }

@@ -102,7 +102,11 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 	p.spendConversation(a)
 	p.rec.Client, p.rec.Attempt, p.rec.Block = c, nil, nil
 	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
-	p.event(Normal, spec.ReasonStarted, fmt.Sprintf("Started incarnation %d, pid %d, pane %s", c.Incarnation, c.Process.PID, c.Pane))
+	started := fmt.Sprintf("Started incarnation %d, pid %d, pane %s", c.Incarnation, c.Process.PID, c.Pane)
+	if c.Resumes != "" {
+		started += ", with conversation " + c.Resumes
+	}
+	p.event(Normal, spec.ReasonStarted, started)
 	p.hear()
 	// The rest of this pass would judge the new client by what was seen before
 	// the record knew it. Its pane was seen.
