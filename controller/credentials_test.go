@@ -4,7 +4,6 @@
 package controller
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,5 +52,5 @@ func TestSessionsShareACredentialByKeyOrByConfigDirectory(t *testing.T) {
 	} {
 		assert.Equal(t, c.same, c.a == c.b, "%s: %s, %s", name, c.a, c.b)
 	}
-	assert.False(t, strings.Contains(string(of(a, "", value("KEY", "secret-1"))), "secret"), "a key is in no name")
+	assert.NotContains(t, string(of(a, "", value("KEY", "secret-1"))), "secret", "a key is in no name")
 }

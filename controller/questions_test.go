@@ -56,7 +56,10 @@ func TestAPermissionIsAskedOfAPerson(t *testing.T) {
 	a.ready(s)
 	a.types("shop", "!ask echo done")
 	a.WaitFor("shop", envtest.Condition(spec.ConditionInputRequired, metav1.ConditionTrue, spec.ReasonPermissionRequired),
-		envtest.Condition(spec.ConditionReady, metav1.ConditionFalse, spec.ReasonPermissionRequired))
+		envtest.Condition(spec.ConditionReady, metav1.ConditionFalse, spec.ReasonPermissionRequired),
+		envtest.Check{Words: "shows the question", Holds: func(s spec.Session) bool {
+			return strings.Contains(strings.Join(s.Status.Evidence.LastScreen, "\n"), "Do you want to proceed?")
+		}})
 	a.Tmux("send-keys", "-t", a.pane("shop"), "Enter")
 	a.WaitFor("shop", idle, envtest.Condition(spec.ConditionInputRequired, metav1.ConditionFalse, spec.ReasonNothingAsked))
 }

@@ -57,10 +57,7 @@ func senderOf(rec record.Record, instance string, r observe.Report) sender {
 	}
 	switch client := rec.Client; {
 	case client != nil && client.Attempt == m.Attempt:
-		if client.Launched != nil && client.Launched.ClientClassName != "" && r.Class != "" && client.Launched.ClientClassName != r.Class {
-			return senderStranger
-		}
-		if observe.Proves(r, client.Process, client.Attempt) {
+		if ofClass(client, r.Class) && observe.Proves(r, client.Process, client.Attempt) {
 			return senderPresent
 		}
 	case rec.Attempt != nil && rec.Attempt.ID == m.Attempt:
@@ -69,6 +66,13 @@ func senderOf(rec record.Record, instance string, r observe.Report) sender {
 		return senderLast
 	}
 	return senderStranger
+}
+
+// ofClass says whether a report of a hook of the class may be the client's, as far as it
+// is known what that was started from.
+func ofClass(client *record.Client, class string) bool {
+	launched := client.Launched
+	return launched == nil || launched.ClientClassName == "" || class == "" || launched.ClientClassName == class
 }
 
 // takeReport takes a report from the socket or from the spool. It returns nil once

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/muxlet/muxlet/controller/plan"
@@ -176,6 +177,10 @@ func (c *Controller) nextLook(s *session, t *telling) time.Duration {
 
 // sameSight compares what a decision or a status may rest on.
 func sameSight(a, b observe.Sight) bool {
+	if (a.Attention != nil || b.Attention != nil) && !slices.Equal(a.Screen, b.Screen) {
+		// A question may be told before it is shown.
+		return false
+	}
 	return a.Readiness == b.Readiness && a.Activity == b.Activity && a.Blank == b.Blank && a.Conversation == b.Conversation &&
 		same(a.Attention, b.Attention, func(x, y *observe.Attention) bool { return *x == *y }) &&
 		same(a.Failure, b.Failure, func(x, y *observe.Failure) bool { return x.Reason == y.Reason && x.Until.Equal(y.Until) })
