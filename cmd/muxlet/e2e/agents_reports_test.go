@@ -160,6 +160,30 @@ func (w *World) recordsWritten() map[string]time.Time {
 	return out
 }
 
+// Records that are damaged beyond repair: never a silent blank start. A person's word
+// is the way out.
+func TestAgentsWithoutARecordAreBlockedUntilAPersonSaysSo(t *testing.T) {
+	t.Parallel()
+	eachAgent(t, func(t *testing.T, a agent) {
+		w, s := chatting(t, a)
+		w.reboot()
+		files, err := filepath.Glob(w.state + "/records/*")
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, f := range files {
+			require.NoError(t, os.WriteFile(f, []byte("\x00\x00 not a record"), 0o600))
+		}
+		w.start()
+		blocked := w.reaches("s", spec.StatusBlocked)
+		assert.Equal(t, spec.ReasonRecordQuarantined, reason(blocked, spec.ConditionStalled))
+		w.eventually([]string{"describe", "s"}, "--fresh", "conversation.id")
+		w.started("s", 1)
+		w.employ("s", "conversation: {id: "+conversation(s)+"}")
+		w.resumed(w.ready("s"), conversation(s))
+		w.turn("s", "beta", 2, "first of s")
+	})
+}
+
 // A screen that no class knows: the session says so, shows it, and leaves it alone.
 func TestAnAgentThatShowsSomethingUnknownIsLeftToAPerson(t *testing.T) {
 	t.Parallel()
