@@ -33,7 +33,8 @@ func (w *agentWorld) chats(name string, lines ...string) *spec.Session {
 	w.employ(name, lines...)
 	w.ready(name)
 	w.turn(name, "first of "+name, 1, "first of "+name)
-	return w.kept(name, 1)
+	w.kept(name, 1)
+	return w.ready(name)
 }
 
 // Two resumes in a row have the same command line: what belongs to a fresh start is

@@ -109,7 +109,7 @@ func TestNothingIsLostWhileTheDaemonIsKilledAndReportsArrive(t *testing.T) {
 		for _, name := range names {
 			s := w.becomes(name, "bound to its last conversation", func(s *spec.Session) bool {
 				c := s.Status.Conversation
-				if c == nil || len(c.History) < 3 || c.Transcript == "" {
+				if c == nil || len(c.History) < 3 || c.Transcript == "" || !isReady(s) {
 					return false
 				}
 				data, err := os.ReadFile(c.Transcript)

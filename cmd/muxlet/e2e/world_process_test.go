@@ -219,6 +219,8 @@ func (w *World) server() process {
 	return servers[0]
 }
 
+// signal a process. 0 would be the tests' own group.
 func signal(t require.TestingT, pid int, sig unix.Signal) {
+	require.Greater(t, pid, 1, "there is no process to signal")
 	require.NoError(t, unix.Kill(pid, sig), "pid %d", pid)
 }
