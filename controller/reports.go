@@ -85,7 +85,15 @@ func (c *Controller) takeReport(ctx context.Context, r observe.Report) error {
 		return ctx.Err()
 	}
 	answer := make(chan error, 1)
-	if name := c.queueReport(r, func(err error) { answer <- err }); name != "" {
+	// It may be answered twice, and when nobody waits for it any more: whoever answers
+	// has the controller's lock.
+	done := func(err error) {
+		select {
+		case answer <- err:
+		default:
+		}
+	}
+	if name := c.queueReport(r, done); name != "" {
 		c.queue.Add(name)
 	}
 	select {
