@@ -151,6 +151,10 @@ func (c *Controller) gatherConversation(s *session, in *plan.Input, sp *spec.Ses
 		old = now
 	}
 	in.Evidence = c.evidenceOf(s, ref, old, 0)
+	if asksToAdopt(s.rec, sp) && ref.ID == sp.Conversation.ID {
+		// A client is not ended for a conversation that the next one would not get.
+		in.Rival = c.claim(s, ref.ID, true)
+	}
 }
 
 // mayStart says whether this pass may lead to a start: then what it rests on is

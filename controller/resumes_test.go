@@ -118,6 +118,27 @@ func TestOneConversationIsOneSessions(t *testing.T) {
 	assert.Equal(t, "turns=2 first=one", a.turn("thief", "two"))
 }
 
+// A client that runs is not ended for a conversation that another session has: what
+// would follow it could not be started.
+func TestAnEditThatAsksForAnotherSessionsConversationLeavesTheClientAlone(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	thief := a.claude("thief")
+	a.ready(a.claude("shop"), thief)
+	a.turn("shop", "one")
+	a.turn("thief", "two")
+	id, own := a.begun("shop"), a.begun("thief")
+	a.WaitFor("thief", idle)
+	client := a.client("thief")
+	thief.Spec.Conversation.ID = id
+	thief.Spec.UpdateStrategy.Type = spec.UpdateRecreate
+	a.Apply(thief)
+	s := a.WaitFor("thief", envtest.Condition(spec.ConditionUpToDate, metav1.ConditionFalse, spec.ReasonUpdatePending))
+	assert.Equal(t, client.PID, s.Status.Client.Pid)
+	a.Always(2*envtest.Resync, "its client goes on", func() bool { return a.client("thief") == client })
+	assert.Equal(t, own, a.Record("thief").Conversation.ID)
+}
+
 // A client in which a person resumes the conversation of another session does not get
 // it written down.
 func TestAClientThatTakesUpAnotherSessionsConversationIsToldOnceAndKeepsItsOwn(t *testing.T) {
