@@ -173,7 +173,7 @@ func mayStart(s *session, in *plan.Input, sp *spec.SessionSpec) bool {
 func (c *Controller) claim(s *session, id string, adopt bool) (rival string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if owner := c.ownerOf(id, s); owner != nil && (adopt || !yields(owner, s)) {
+	if owner := c.ownerOf(id, s); owner != nil && (adopt || c.claims[id] == owner.name || !succeeds(s, owner)) {
 		return owner.name
 	}
 	if adopt {
@@ -185,15 +185,16 @@ func (c *Controller) claim(s *session, id string, adopt bool) (rival string) {
 	return ""
 }
 
-// yields says whether other gives way to s although both have the same conversation, as
-// after two persons have resumed it in two clients: else each would wait for the other.
-// The one that has a client, or had the conversation first, keeps it.
-func yields(other, s *session) bool {
-	a, b := other.rec.Conversation, s.rec.Conversation
-	if a == nil || b == nil || a.ID != b.ID || other.rec.Client != nil || other.rec.Attempt != nil {
+// succeeds: the records of s and other have the same conversation, as they do when a
+// session that was removed is declared again after another has taken up what it had. It
+// is of the one that took it up later, as soon as no client of the other has it: each
+// would wait for the other for ever.
+func succeeds(s, other *session) bool {
+	if other.rec.Client != nil || other.rec.Attempt != nil || other.rec.Conversation == nil || s.rec.Conversation == nil {
 		return false
 	}
-	return b.BoundAt.Before(a.BoundAt) || b.BoundAt.Equal(a.BoundAt) && s.name < other.name
+	x, y := s.rec.Conversation.BoundAt, other.rec.Conversation.BoundAt
+	return x.After(y) || x.Equal(y) && s.name < other.name
 }
 
 // unclaim ends what claim has begun. c.mu is held.

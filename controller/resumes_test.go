@@ -139,6 +139,31 @@ func TestAnEditThatAsksForAnotherSessionsConversationLeavesTheClientAlone(t *tes
 	assert.Equal(t, own, a.Record("thief").Conversation.ID)
 }
 
+// A session that is declared again finds that another has taken up its conversation
+// since: that one keeps it, also when its client dies, and neither waits for the other.
+func TestASessionThatComesBackWaitsForWhoHasItsConversationAndIsNotInItsWay(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	id := a.begun("shop")
+	require.NoError(t, a.Controller().Delete(t.Context(), "shop"))
+	a.WaitNoSession("shop")
+	heir := a.claude("heir")
+	heir.Spec.Conversation.ID = id
+	a.ready(heir)
+	assert.Equal(t, "turns=2 first=one", a.turn("heir", "two"))
+	a.Eventually("the turn is in the transcript", func() bool { return a.written("two") })
+	a.Apply(a.claude("shop"))
+	inUse := envtest.Condition(spec.ConditionConversationBound, metav1.ConditionFalse, spec.ReasonConversationInUse)
+	a.WaitFor("shop", inUse)
+	a.Kill(a.client("heir"))
+	a.WaitFor("heir", envtest.Incarnation(2))
+	assert.Equal(t, "turns=3 first=one", a.turn("heir", "three"))
+	a.Always(2*envtest.Resync, "the other waits", envtest.Holds(a.Env, "shop", inUse))
+	assert.Len(t, a.spoken("shop", "start"), 1)
+}
+
 // A client in which a person resumes the conversation of another session does not get
 // it written down.
 func TestAClientThatTakesUpAnotherSessionsConversationIsToldOnceAndKeepsItsOwn(t *testing.T) {
