@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/envtest"
@@ -164,4 +165,28 @@ func TestAUsageLimitIsWaitedForUntilTheStatedTime(t *testing.T) {
 	require.NotNil(t, web.Status.NextAttemptTime)
 	assert.WithinDuration(t, at, web.Status.NextAttemptTime.Time, time.Minute)
 	assert.Len(t, a.spoken("web", "start"), 1)
+}
+
+// A client that shows nothing for as long as a start may take is ended, and is looked at
+// ever less often until then.
+func TestAClientThatShowsNothingEndsWithStartTimeout(t *testing.T) {
+	t.Parallel()
+	e := envtest.Start(t, envtest.Config{})
+	e.Write("mute.yaml", `apiVersion: muxlet.dev/v1alpha1
+kind: ClientClass
+metadata: {name: mute}
+spec:
+  start: {command: [/bin/sleep, "1000"]}
+  ready: {pattern: "^> "}
+`)
+	s := &spec.Session{}
+	s.Name, s.Spec.ClientClassName, s.Spec.Workspace.Directory = "a", "mute", e.Work
+	s.Spec.Client.ShellMode = spec.ShellNone
+	s.Spec.StartupTimeoutSeconds = ptr.To[int32](3)
+	s.Spec.RestartPolicy = spec.RestartNever
+	e.Apply(s)
+	e.WaitFor("a", envtest.Check{Words: "was ended for its start", Holds: func(s spec.Session) bool {
+		last := s.Status.Client.LastTermination
+		return last != nil && last.Reason == spec.ReasonStartTimeout
+	}})
 }

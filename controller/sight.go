@@ -95,7 +95,10 @@ func (c *Controller) judgeSight(sub subject, taken observe.Screen, files observe
 		Report: sub.report, Files: files, Shown: &shown, Previous: sub.previous,
 		ReportTTL: settings.ReportTTL, FocusAfter: settings.FocusAfter,
 	})
-	sight.Blank = shown.Blank
+	if sight.Blank = shown.Blank; sight.Blank && sub.client.ReadyAt.IsZero() {
+		// That it shows nothing was seen, and ends it when it goes on for too long.
+		sight.At = now
+	}
 	return sight
 }
 
