@@ -20,6 +20,17 @@ type aside[T any] struct {
 	began   time.Time
 }
 
+// answered gives the answer to an earlier question that has come back since.
+func (a *aside[T]) answered() (answer T, ok bool) {
+	select {
+	case answer = <-a.pending:
+		a.pending = nil
+		return answer, true
+	default:
+		return answer, false
+	}
+}
+
 // ask waits for the answer to question, or to an earlier one that has not come back,
 // until the patience since it was asked is over. One that was not waited for calls
 // late when it is there; the next call finds it.

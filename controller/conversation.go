@@ -81,6 +81,13 @@ func (e *evidence) same(ref observe.ConversationRef) bool {
 	return sameClass && a == b
 }
 
+// take keeps an answer, if it is to what ref asks.
+func (e *evidence) take(got answered, ref observe.ConversationRef) {
+	if (&evidence{of: got.of}).same(ref) {
+		e.found, e.at, e.known = got.found, got.at, true
+	}
+}
+
 // evidenceOf gives the evidence of ref. One that is not older than fresh is waited for
 // within the patience, and what is older is no answer then: a start must not rest on
 // what was true before the client's death. Without patience it is what was found last.
@@ -88,6 +95,10 @@ func (c *Controller) evidenceOf(s *session, ref observe.ConversationRef, fresh t
 	e := &s.evidence
 	if !e.same(ref) {
 		e.of, e.known, e.found = ref, false, observe.Evidence{}
+	}
+	// One that nobody waited for is newer than what was found before.
+	if got, ok := e.aside.answered(); ok {
+		e.take(got, ref)
 	}
 	// The answer to an earlier question may be the first to come.
 	for range 2 {
@@ -98,9 +109,7 @@ func (c *Controller) evidenceOf(s *session, ref observe.ConversationRef, fresh t
 		if !ok {
 			break
 		}
-		if (&evidence{of: got.of}).same(ref) {
-			e.found, e.at, e.known = got.found, got.at, true
-		}
+		e.take(got, ref)
 	}
 	if patience > 0 && (!e.known || e.at.Before(fresh)) {
 		return observe.Evidence{Message: "its transcript could not be read in time: the file system does not answer"}

@@ -1,0 +1,43 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/utils/clock"
+
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// written are clients' files that tell what was written last.
+type written struct{ state observe.EvidenceState }
+
+func (w *written) Evidence(observe.ConversationRef) observe.Evidence {
+	return observe.Evidence{State: w.state}
+}
+
+func (*written) Files(observe.ConversationRef, observe.Process) observe.Files { return observe.Files{} }
+
+// A turn that is over asks anew, and nobody waits for that answer: the next pass has
+// it, although what was found before the turn is not old.
+func TestTheAnswerThatNobodyWaitedForIsTheNextPasss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := &written{state: observe.EvidenceUnusable}
+		ctl := bare(t, Options{Clock: clock.RealClock{}, Clients: files})
+		s, ref := newSession("s"), observe.ConversationRef{ID: "c", Class: &spec.ClientClassSpec{}}
+		ctl.evidenceOf(s, ref, time.Now(), 0)
+		synctest.Wait()
+		assert.Equal(t, observe.EvidenceUnusable, ctl.evidenceOf(s, ref, time.Now().Add(-time.Minute), 0).State)
+		time.Sleep(time.Second)
+		files.state = observe.EvidenceResumable
+		ctl.evidenceOf(s, ref, time.Now(), 0)
+		synctest.Wait()
+		assert.Equal(t, observe.EvidenceResumable, ctl.evidenceOf(s, ref, time.Now().Add(-time.Minute), 0).State)
+	})
+}
