@@ -200,9 +200,7 @@ func (a *agents) begun(session string) string {
 
 func (a *agents) client(session string) observe.Process {
 	a.Helper()
-	s, ok := a.Session(session)
-	require.True(a, ok)
-	return a.Process(s.Status.Client.Pid)
+	return a.Process(a.WaitFor(session, envtest.Running).Status.Client.Pid)
 }
 
 func lastArgv(starts []spoken) string {
