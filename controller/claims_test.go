@@ -27,10 +27,11 @@ func TestOfTwoSessionsWithOneConversationOneYields(t *testing.T) {
 		a, b       *session
 		first, two string
 	}{
-		"the earlier one keeps it":       {withConversation("a", "c", early), withConversation("b", "c", late), "", "a"},
+		"the later one keeps it":         {withConversation("a", "c", early), withConversation("b", "c", late), "b", ""},
 		"by name when it is the same":    {withConversation("a", "c", early), withConversation("b", "c", early), "", "a"},
 		"conversations of their own":     {withConversation("a", "c", early), withConversation("b", "d", late), "", ""},
-		"the one with a client keeps it": {withConversation("a", "c", early), withClient(withConversation("b", "c", late)), "b", "a"},
+		"the one with a client keeps it": {withConversation("a", "c", early), withClient(withConversation("b", "c", late)), "b", ""},
+		"whenever that took it up":       {withClient(withConversation("a", "c", early)), withConversation("b", "c", late), "b", "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctl := bare(t, Options{})
