@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -394,6 +395,9 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 		// Whether the pane's attempt was executed is not known any more: its number
 		// counts as spent.
 		r, archived = record.Record{UID: uid, CreatedAt: now, Incarnation: labels.Incarnation, Block: c.quarantined(s.name)}, false
+		if ok && r.Block == nil {
+			r.Block = c.lostBlock(s.name)
+		}
 	}
 	r.Name = s.name
 	if err := c.saveForStart(r); err != nil {
@@ -423,10 +427,21 @@ func (c *Controller) quarantined(name string) *record.Block {
 	return c.quarantineBlock(name)
 }
 
+// lostBlock is why a session that has a pane or a client, and no record, must not be
+// started blank when that client ends before it has told its conversation.
+func (c *Controller) lostBlock(name string) *record.Block {
+	return &record.Block{Reason: spec.ReasonRecordQuarantined, At: c.now(), Message: fmt.Sprintf(
+		"its record was lost, so that its conversation is not known any more: name it in spec.conversation.id, or begin a new one with `muxlet resume %s --fresh`", name)}
+}
+
 // renewed is an archived record of a session that is declared again: what it is,
-// what it has had, and a client that may still run; not why it was down.
+// what it has had, and a client that may still run; not why it was down, unless that is
+// that its conversation is not known.
 func renewed(r record.Record) record.Record {
-	r.Held, r.Latch, r.Block, r.Demand, r.Intent, r.Stop = "", nil, nil, nil, nil, nil
+	if r.Block != nil && r.Block.Reason != spec.ReasonRecordQuarantined {
+		r.Block = nil
+	}
+	r.Held, r.Latch, r.Demand, r.Intent, r.Stop = "", nil, nil, nil, nil
 	r.RemovedAt = time.Time{}
 	r.BackOff = record.BackOff{}
 	return r

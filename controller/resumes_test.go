@@ -406,3 +406,55 @@ func TestAFreshConversationIsBegunWhenAPersonAsksForIt(t *testing.T) {
 	assert.Equal(t, id, fresh.Status.Conversation.History[0].ID)
 	assert.Equal(t, "turns=1 first=two", a.turn("shop", "two"))
 }
+
+// An agent whose record was lost is known again by what it runs with: its own files tell
+// its conversation, and nothing takes it for one that hangs in a question.
+func TestAnAgentWithoutItsRecordTellsItsConversation(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	id, client := a.begun("shop"), a.client("shop")
+	a.WaitFor("shop", idle)
+	a.loseRecords()
+	a.WaitFor("shop", envtest.Running, envtest.Check{Words: "has its conversation", Holds: func(s spec.Session) bool {
+		return s.Status.Conversation != nil && s.Status.Conversation.ID == id
+	}})
+	assert.Equal(t, client, a.client("shop"))
+	a.Kill(client)
+	a.WaitFor("shop", envtest.Incarnation(2))
+	assert.Contains(t, lastArgv(a.spoken("shop", "start")), "--resume "+id)
+	assert.Equal(t, "turns=2 first=one", a.turn("shop", "two"))
+}
+
+// One that ends before it has told anything is not followed by a blank one.
+func TestAnAgentThatEndsWithoutItsRecordIsNotReplacedByABlankOne(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.ready(a.claude("shop"))
+	a.turn("shop", "one")
+	a.begun("shop")
+	a.WaitFor("shop", idle)
+	// Its files do not tell either.
+	require.NoError(t, os.RemoveAll(filepath.Join(a.config, "sessions")))
+	client := a.client("shop")
+	a.loseRecords()
+	a.WaitFor("shop", envtest.Check{Words: "is adopted", Holds: func(s spec.Session) bool { return s.Status.Client.Pid == client.PID }})
+	a.Kill(client)
+	a.WaitFor("shop", envtest.Shows(spec.StatusBlocked), envtest.Because(spec.ReasonRecordQuarantined))
+	assert.Len(t, a.spoken("shop", "start"), 1)
+	require.NoError(t, a.Controller().Resume(t.Context(), "shop", true))
+	a.WaitFor("shop", envtest.Running)
+}
+
+// loseRecords takes the records away while no controller runs.
+func (a *agents) loseRecords() {
+	a.Helper()
+	a.Drop()
+	files, err := filepath.Glob(filepath.Join(a.State, "records", "*"))
+	require.NoError(a, err)
+	for _, file := range files {
+		require.NoError(a, os.Remove(file))
+	}
+	a.Boot()
+}

@@ -89,6 +89,10 @@ func (c *Controller) lookAtScreen(ctx context.Context, name string) (again time.
 func (c *Controller) judgeSight(sub subject, taken observe.Screen, files observe.Files) observe.Sight {
 	// The times that clients write are those of the person's clock.
 	now, settings := c.Clock.Now(), c.settings()
+	if c := sub.client; c.Launched == nil && files.Activity != spec.ActivityWorking && files.ActivityAt.Before(c.StartedAt) && !files.ActivityAt.IsZero() {
+		// It was adopted, and may have been as it is now for days before that.
+		files.ActivityAt = c.StartedAt
+	}
 	shown := observe.JudgeScreen(sub.class.Spec, taken.Lines[min(taken.Visible, len(taken.Lines)):], now)
 	sight := observe.JudgeSight(observe.SightInput{
 		Class: sub.class.Spec, Now: now, StartedAt: sub.client.StartedAt, WasReady: !sub.client.ReadyAt.IsZero(),

@@ -9,6 +9,7 @@
 package client
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"sync"
@@ -69,7 +70,13 @@ func (e *Eyes) Evidence(ref observe.ConversationRef) observe.Evidence {
 // Files says what the client's own files tell of it. It returns within Patience.
 func (e *Eyes) Files(ref observe.ConversationRef, client observe.Process) observe.Files {
 	unseen := observe.Files{Activity: spec.ActivityUnknown}
-	if ref.Class == nil || ref.ConfigDirectory == "" || client.IsZero() {
+	if ref.Class == nil || client.IsZero() {
+		return unseen
+	}
+	if ref.ConfigDirectory == "" {
+		ref.ConfigDirectory = configDirectoryOf(ref.Class, client)
+	}
+	if ref.ConfigDirectory == "" {
 		return unseen
 	}
 	return await(e, ref, client.String(), unseen, func() observe.Files {
@@ -85,6 +92,22 @@ func (e *Eyes) Files(ref observe.ConversationRef, client observe.Process) observ
 		}
 		return unseen
 	})
+}
+
+// configDirectoryOf is the config directory of a client whose start nobody remembers, by
+// its own environment; empty when that does not tell.
+func configDirectoryOf(class *spec.ClientClassSpec, client observe.Process) string {
+	lookup := func(name string) (string, bool) { return process.Variable(client, name) }
+	if name := class.ConfigDirectory.Env; name != "" {
+		if dir, set := lookup(name); set && dir != "" {
+			return dir
+		}
+	}
+	dir := spec.Expand(class.ConfigDirectory.Default, lookup)
+	if !path.IsAbs(dir) {
+		return ""
+	}
+	return dir
 }
 
 // holder is the pid of a live process that has the conversation open.

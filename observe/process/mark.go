@@ -73,6 +73,20 @@ func markOf(e entry) (observe.MarkedProcess, error) {
 	return observe.MarkedProcess{Mark: mark, Session: session, Parent: e.parent, Socket: socketOf(tmux)}, nil
 }
 
+// Variable returns what the environment of a process had of the name when it began to
+// run its program. ok is false when it had none, or when that could not be read.
+func Variable(p observe.Process, name string) (value string, ok bool) {
+	e, err := lookUp(p.PID)
+	if err != nil || e.ended || e.identity() != p {
+		return "", false
+	}
+	environment, err := environmentOf(p.PID)
+	if err != nil {
+		return "", false
+	}
+	return variable(environment, name)
+}
+
 // socketOf takes the socket's path from the variable TMUX, which tmux makes of
 // the path, the server's pid and the session's number.
 func socketOf(tmux string) string {
