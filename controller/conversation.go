@@ -117,6 +117,37 @@ func (c *Controller) evidenceOf(s *session, ref observe.ConversationRef, fresh t
 	return e.found
 }
 
+// lateAnswer is how old the answer about a conversation may be that a start rests on,
+// where the file system is too slow for a newer one; somewhat more than the patience of
+// a look.
+const lateAnswer = 3 * time.Second
+
+// evidenceForStart looks anew. Where that takes longer than a pass can wait, the answer
+// to the question of an earlier pass has to do, unless something has changed since: else
+// a session on a slow file system would ask for ever and never be started.
+func (c *Controller) evidenceForStart(s *session, ref observe.ConversationRef, now, changed time.Time) observe.Evidence {
+	found := c.evidenceOf(s, ref, now, asidePatience)
+	if e := &s.evidence; e.known && e.at.Before(now) && !e.at.Before(now.Add(-lateAnswer)) && e.at.After(changed) {
+		return e.found
+	}
+	return found
+}
+
+// lastChange is when the session's client ended last, or a person asked for one.
+func lastChange(in *plan.Input) time.Time {
+	var last time.Time
+	if t := in.Record.LastTermination; t != nil {
+		last = t.At
+	}
+	if in.Record.Client != nil {
+		last = in.Now.Add(-in.Seen.GoneFor)
+	}
+	if d := in.Record.Demand; d != nil && d.At.After(last) {
+		last = d.At
+	}
+	return last
+}
+
 func (c *Controller) askEvidence(s *session, ref observe.ConversationRef, patience time.Duration) (answered, bool) {
 	began, before, known := c.Clock.Now(), s.evidence.found, s.evidence.known
 	found := make(chan observe.Evidence, 1)
@@ -148,7 +179,7 @@ func (c *Controller) gatherConversation(s *session, in *plan.Input, sp *spec.Ses
 	}
 	now := c.Clock.Now()
 	if mayStart(s, in, sp) {
-		in.Evidence = c.evidenceOf(s, ref, now, asidePatience)
+		in.Evidence = c.evidenceForStart(s, ref, now, lastChange(in))
 		in.Rival = c.claim(s, ref.ID, asksToAdopt(s.rec, sp) && ref.ID == sp.Conversation.ID)
 		return
 	}

@@ -41,3 +41,33 @@ func TestTheAnswerThatNobodyWaitedForIsTheNextPasss(t *testing.T) {
 		assert.Equal(t, observe.EvidenceResumable, ctl.evidenceOf(s, ref, time.Now().Add(-time.Minute), 0).State)
 	})
 }
+
+// sluggish is a file system whose answers take longer than a pass waits.
+type sluggish struct{ written }
+
+func (f *sluggish) Evidence(ref observe.ConversationRef) observe.Evidence {
+	time.Sleep(2 * asidePatience)
+	return f.written.Evidence(ref)
+}
+
+// A start waits for a look on a slow file system, and not for ever; a look from before
+// its client's end proves nothing.
+func TestASlowLookAtATranscriptIsWaitedForAndDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctl := bare(t, Options{Clock: clock.RealClock{}, Clients: &sluggish{written{observe.EvidenceResumable}}})
+		s, ref := newSession("s"), observe.ConversationRef{ID: "c", Class: &spec.ClientClassSpec{}}
+		died := time.Now()
+		time.Sleep(time.Second)
+		look := func(changed time.Time) observe.EvidenceState {
+			found := ctl.evidenceForStart(s, ref, time.Now(), changed).State
+			// The next pass comes with the answer.
+			time.Sleep(asidePatience)
+			synctest.Wait()
+			return found
+		}
+		assert.Equal(t, observe.EvidenceUnknown, look(died))
+		assert.Equal(t, observe.EvidenceResumable, look(died))
+		assert.Equal(t, observe.EvidenceUnknown, look(time.Now()), "its client has died since")
+		assert.Equal(t, observe.EvidenceResumable, look(died))
+	})
+}
