@@ -80,6 +80,8 @@ var screens = map[string]shown{
 	"claude-not-logged-in":     {failure: ReasonAuthenticationFailed},
 	"claude-401-end":           {failure: ReasonAuthenticationFailed},
 	"claude-403-end":           {failure: ReasonAuthenticationFailed},
+	"claude-403-named":         {failure: ReasonAuthenticationFailed},
+	"claude-working-named":     {working: true},
 	"claude-429-end":           {failure: ReasonRateLimited},
 	"claude-500-end":           {failure: ReasonModelUnavailable},
 	"claude-529-end":           {failure: ReasonModelUnavailable},
