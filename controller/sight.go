@@ -21,6 +21,8 @@ const (
 	// firstLook is how long after its start a client is looked at, and the shortest time
 	// between two looks at one that is not ready, or is working.
 	firstLook = 250 * time.Millisecond
+	// failureShows is how long after its report a failure may take to be on the screen.
+	failureShows = 3 * time.Second
 	// lookShare bounds how late it is noticed that a client has become ready, or that its
 	// question was answered: by one part of so many of the time that it took.
 	lookShare = 8
@@ -178,6 +180,9 @@ func (c *Controller) nextLook(s *session, t *telling) time.Duration {
 		return min(max(c.now().Sub(s.rec.Client.StartedAt)/lookShare, firstLook), focus)
 	case t.sight.Activity == spec.ActivityWorking:
 		return focus
+	case t.report.Kind == observe.ReportFailed && c.now().Sub(t.report.At) < failureShows:
+		// The hook is quicker than the screen, which alone says until when.
+		return firstLook
 	}
 	return 0
 }

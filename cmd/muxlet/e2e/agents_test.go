@@ -24,6 +24,9 @@ import (
 // glance is the time between two looks at a screen: each costs a process.
 const glance = 100 * time.Millisecond
 
+// enters is how often a person tries to send what stands in the composer.
+const enters = 4
+
 // agent is one coding agent as the tests below use it: what it wants to find in its
 // folders, what a person types, what it shows. The same table is run with the real
 // CLIs (build tag e2eagents) and with the scripted ones of hack/fakeagent.
@@ -200,13 +203,14 @@ func (w *agentWorld) types(name, text string) {
 		"if-shell", "-F", "-t", pane, "#{pane_dead}", "", "paste-buffer -p -d -b "+name+" -t "+pane)
 	require.NoError(w, err, out)
 	<-time.After(300 * time.Millisecond)
-	w.keys(pane, "Enter")
-	for entered := time.Now(); time.Since(entered) < 2*time.Second; <-time.After(glance) {
-		if !w.unsent(w.screen(pane), text) {
-			return
+	for range enters {
+		w.keys(pane, "Enter")
+		for entered := time.Now(); time.Since(entered) < 2*time.Second; <-time.After(glance) {
+			if !w.unsent(w.screen(pane), text) {
+				return
+			}
 		}
 	}
-	w.keys(pane, "Enter")
 }
 
 func (w *agentWorld) keys(pane string, keys ...string) {
