@@ -164,6 +164,7 @@ func (c *Controller) sessionOf(uid string) *session {
 // that. c.mu is held.
 func (c *Controller) hear(s *session, r observe.Report, done func(error)) (settled bool) {
 	t := s.tellingOf(r.Mark.Attempt)
+	t.clamp(c.now())
 	if owner := c.ownerOf(r.Conversation, s); owner != nil && t.conversation(s.rec) != r.Conversation {
 		c.refuseConversation(s, r.Conversation, owner.name)
 		r.Conversation = ""

@@ -52,3 +52,16 @@ func TestAReportWhoseSenderHasGoneHoldsNobodyUp(t *testing.T) {
 		assert.Empty(t, c.heardOf(s))
 	})
 }
+
+// The clock is set right, back by an hour: what the client tells afterwards is no older
+// than what it has told before.
+func TestAClockThatJumpsBackMakesNoReportOld(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	s := newSession("shop")
+	s.rec = record.Record{Client: &record.Client{Attempt: "a"}, Conversation: &record.Conversation{ID: "old", BoundAt: now.Add(time.Hour), Begun: true}}
+	told := s.present()
+	told.clamp(now)
+	settled := told.note(s.rec, observe.Report{Kind: observe.ReportStarted, Conversation: "new", At: now.Add(-time.Millisecond)}, func(error) {})
+	assert.False(t, settled)
+	assert.Equal(t, "new", told.conversation(s.rec))
+}

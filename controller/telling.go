@@ -64,6 +64,20 @@ func (s *session) present() *telling {
 	return s.tellingOf(s.rec.Client.Attempt)
 }
 
+// clamp forgets times that lie in the future: the clock has jumped back, and what is told
+// from now on would be taken for old.
+func (t *telling) clamp(now time.Time) {
+	if t.namedAt.After(now) {
+		t.namedAt = time.Time{}
+	}
+	if t.report.At.After(now) {
+		t.report.At = time.Time{}
+	}
+	if t.reportedAt.After(now) {
+		t.reportedAt = time.Time{}
+	}
+}
+
 // conversation is the one that the client has now: what it told last, else what the
 // record has.
 func (t *telling) conversation(r record.Record) string {

@@ -107,6 +107,7 @@ func (p *pass) clampClock() {
 	clamp(&p.rec.BackOff.LastDeathAt)
 	clamp(&p.rec.BackOff.BoughtAt)
 	if c := p.rec.Conversation; c != nil {
+		p.jumped = c.BoundAt.After(p.Now)
 		clamp(&c.BoundAt)
 	}
 	if a := p.rec.Attempt; a != nil {

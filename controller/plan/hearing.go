@@ -38,7 +38,7 @@ func (p *pass) hearOne(h Heard) {
 		c.Used, c.NotFound, c.Begun = true, 0, c.Begun || h.Begun
 		return
 	}
-	if c != nil && !h.At.IsZero() && h.At.Before(c.BoundAt) {
+	if c != nil && !h.At.IsZero() && !p.jumped && h.At.Before(c.BoundAt) {
 		return
 	}
 	next := p.told(h, class)

@@ -46,6 +46,11 @@ func TestWhatTheClientTellsIsItsConversation(t *testing.T) {
 		keeps("nor an empty one", of(claude, one(Heard{}), c1)),
 		keeps("one that was told before the present one is old", of(claude, one(Heard{ID: "c2", At: ago(2 * time.Hour)}), c1)),
 		{name: "one that was told after it is not", in: of(claude, one(Heard{ID: "c2", At: ago(time.Minute)}), c1), reason: spec.ReasonReady, id: "c2", history: []string{"c1 Reported"}, events: changed},
+		{name: "nor is any when the clock has jumped back since", in: of(claude, one(Heard{ID: "c2", At: ago(time.Second)}), c1, ofRecord(func(r *record.Record) {
+			later := *r.Conversation
+			later.BoundAt = now.Add(time.Hour)
+			r.Conversation = &later
+		})), reason: spec.ReasonReady, id: "c2", history: []string{"c1 Reported"}, events: changed},
 		{name: "the first is learned whenever it is told", in: of(codex, one(Heard{ID: "c1", Begun: true})), reason: spec.ReasonReady, id: "c1", events: bound, also: func(t *testing.T, p Plan) {
 			require.True(t, p.Record.Conversation.Begun)
 			require.Equal(t, spec.ClassCodex, p.Record.Conversation.Class)

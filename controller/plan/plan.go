@@ -372,6 +372,9 @@ type pass struct {
 	evidenceOf string
 	// resumes is the conversation that a start of this pass brings back.
 	resumes string
+	// jumped: the clock has jumped back since the conversation became the session's, so
+	// that what is told of another cannot be held against that time.
+	jumped bool
 }
 
 // rule decides or passes. done is true when it has decided.
