@@ -98,8 +98,8 @@ type hold struct {
 	trial string
 }
 
-// holds are the credentials that are held, and when the hold of each ended last: a
-// failure from before that begins no other.
+// holds are the credentials that are held, and when the hold of each ended or a turn
+// went well last: a failure from before that begins no other.
 type holds struct {
 	held  map[credential]*hold
 	ended map[credential]time.Time
@@ -205,14 +205,19 @@ func (c *Controller) endHold(key credential, why string) {
 	c.enqueueCredential(key)
 }
 
-// noteTurn ends a hold when a turn of any of its sessions goes well. c.mu is held.
+// noteTurn ends a hold when a turn of any of its sessions goes well. Without one it is
+// remembered: what a daemon finds of another session when it starts may be an older
+// failure. c.mu is held.
 func (c *Controller) noteTurn(s *session, at time.Time) {
-	if len(c.holds.held) == 0 {
+	key, ok := c.credentialFor(s, c.classInForce(s))
+	if !ok || at.IsZero() {
 		return
 	}
-	key, ok := c.credentialFor(s, c.classInForce(s))
-	if h := c.holds.held[key]; ok && h != nil && at.After(h.since) {
+	if h := c.holds.held[key]; h != nil && at.After(h.since) {
 		c.endHold(key, fmt.Sprintf("a turn of session %s went well", s.name))
+	}
+	if at.After(c.holds.ended[key]) {
+		c.holds.ended[key] = at
 	}
 }
 

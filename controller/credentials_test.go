@@ -5,11 +5,15 @@ package controller
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -53,4 +57,29 @@ func TestSessionsShareACredentialByKeyOrByConfigDirectory(t *testing.T) {
 		assert.Equal(t, c.same, c.a == c.b, "%s: %s, %s", name, c.a, c.b)
 	}
 	assert.NotContains(t, string(of(a, "", value("KEY", "secret-1"))), "secret", "a key is in no name")
+}
+
+// What a daemon finds when it starts may be older than what others have done since.
+func TestAnOlderFailureThanAGoodTurnHoldsNothing(t *testing.T) {
+	failed := time.Unix(1000, 0)
+	class := &plan.Class{Name: "agent", Spec: &spec.ClientClassSpec{ConfigDirectory: spec.ClassDirectory{Default: "/agent"}}}
+	sight := observe.Sight{Failure: &observe.Failure{Reason: spec.ReasonAuthenticationFailed, Retry: spec.RetryHold, At: failed}}
+	for name, c := range map[string]struct {
+		turn time.Duration
+		held int
+	}{"a turn went well later": {time.Second, 0}, "a turn went well before": {-time.Second, 1}} {
+		t.Run(name, func(t *testing.T) {
+			recorder, err := status.OpenRecorder(t.TempDir(), 10)
+			require.NoError(t, err)
+			ctl := bare(t, Options{Recorder: recorder})
+			for _, name := range []string{"a", "b"} {
+				s := newSession(name)
+				s.rec = record.Record{UID: name, Name: name, Spec: &spec.SessionSpec{ClientClassName: "agent"}, ClassName: "agent", Class: class.Spec}
+				ctl.sessions[name] = s
+			}
+			ctl.noteTurn(ctl.sessions["a"], failed.Add(c.turn))
+			ctl.noteFailure(ctl.sessions["b"], class, observe.Sight{}, sight)
+			assert.Len(t, ctl.holds.held, c.held)
+		})
+	}
 }
