@@ -89,7 +89,7 @@ func (d *description) activity() {
 		d.sub("Question", "%s", asks.Reason+": "+asks.Message)
 	}
 	if a.ReportedAt == nil {
-		d.sub("Reported", "never; its files and its screen tell")
+		d.sub("Reported", "not since the daemon started; its files and its screen tell")
 	} else {
 		d.sub("Reported", "%s (%s)", ago(*a.ReportedAt, d.now), stamp(*a.ReportedAt))
 	}
