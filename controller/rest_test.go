@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/controller"
 	"github.com/muxlet/muxlet/controller/envtest"
 	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
 )
 
 // deaf loses every death notice; what the process table says of a watched
@@ -87,4 +89,33 @@ func TestAResyncFindsWhatChangedOfASessionAtRest(t *testing.T) {
 		return strings.Contains(e.WaitFor("a", envtest.Running).Status.Evidence.Message, "renamed")
 	})
 	e.WaitFor("a", envtest.Incarnation(1))
+}
+
+// A question may wait for days: while nothing changes, it costs no pass.
+func TestASessionWhoseQuestionWaitsCostsNoPass(t *testing.T) {
+	t.Parallel()
+	looks := &atomic.Int64{}
+	const resync = time.Second
+	e := envtest.Start(t, envtest.Config{Adjust: func(o *controller.Options) {
+		o.Processes, o.Initial.Resync = counted{o.Processes, looks}, resync
+	}})
+	e.Write("asker.yaml", `apiVersion: muxlet.dev/v1alpha1
+kind: ClientClass
+metadata: {name: asker}
+spec:
+  start: {command: [/bin/sh, -c, "echo 'Trust this folder?'; exec sleep 1000"]}
+  ready: {pattern: "^> "}
+  attention: [{pattern: "Trust this folder", reason: TrustRequired}]
+`)
+	s := &spec.Session{}
+	s.Name, s.Spec.ClientClassName, s.Spec.Workspace.Directory = "a", "asker", e.Work
+	s.Spec.Client.ShellMode = spec.ShellNone
+	e.Apply(s)
+	asked := envtest.Condition(spec.ConditionInputRequired, metav1.ConditionTrue, spec.ReasonTrustRequired)
+	observedAt := func() time.Time { return e.WaitFor("a", asked).Status.Evidence.ObservedAt.Time }
+	e.Eventually("nobody is looked at while three resyncs go by", func() bool {
+		before, at := looks.Load(), observedAt()
+		e.Eventually("three resyncs", func() bool { return observedAt().After(at.Add(3 * resync)) })
+		return looks.Load() == before
+	})
 }

@@ -175,7 +175,12 @@ func (c *Controller) nextLook(s *session, t *telling) time.Duration {
 	case t.claimed != "":
 		return claimPatience / 3
 	case t.sight.Attention != nil:
-		return min(max(c.now().Sub(t.since)/lookShare, firstLook), focus)
+		after := max(c.now().Sub(t.since)/lookShare, firstLook)
+		if after >= c.settings().Resync {
+			// It waits for a person since long: each resync looks anyway.
+			return 0
+		}
+		return after
 	case t.sight.Readiness != observe.Ready && s.rec.Client.ReadyAt.IsZero():
 		return min(max(c.now().Sub(s.rec.Client.StartedAt)/lookShare, firstLook), focus)
 	case t.sight.Activity == spec.ActivityWorking:

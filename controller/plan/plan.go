@@ -351,7 +351,6 @@ const (
 	pollBudget     = 5 * time.Second
 	pollLimits     = 5 * time.Second
 	pollInUse      = 5 * time.Second
-	pollQuestion   = 2 * time.Second
 	pollActivity   = 5 * time.Second
 	statusPatience = time.Second
 	markPatience   = time.Second

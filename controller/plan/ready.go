@@ -38,7 +38,8 @@ func (p *pass) watched(c *record.Client) bool {
 // that shows nothing at all for as long as a start may take.
 func (p *pass) waitUntilReady(c *record.Client) bool {
 	if p.sighted(c) && p.Sight.Attention != nil {
-		return p.say(p.Sight.Attention.Reason, p.Sight.Attention.Message, pollQuestion)
+		// It may wait for days: what its client shows next asks for another pass.
+		return p.say(p.Sight.Attention.Reason, p.Sight.Attention.Message, 0)
 	}
 	if !p.watched(c) || !c.ReadyAt.IsZero() {
 		return false
@@ -56,7 +57,7 @@ func (p *pass) waitUntilReady(c *record.Client) bool {
 		return p.beginStop(record.StopStartTimeout, c.Process)
 	case age >= p.readyTimeout() && p.sighted(c) && !p.Sight.Blank:
 		return p.say(spec.ReasonQuestion, fmt.Sprintf("pid %d is not ready after %s and shows something that class %s does not know: `muxlet attach %s` and answer it",
-			c.Process.PID, p.readyTimeout(), p.class.Name, p.rec.Name), pollQuestion)
+			c.Process.PID, p.readyTimeout(), p.class.Name, p.rec.Name), 0)
 	}
 	return p.say(spec.ReasonNotReady, fmt.Sprintf("incarnation %d runs as pid %d and is not ready yet", c.Incarnation, c.Process.PID), min(max(pollSlow, age/4), time.Second))
 }
