@@ -49,6 +49,10 @@ func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal
 		}
 		takeBackTerminate(&rec)
 		rec.Demand = &record.Demand{Reason: spec.ReasonResumed, At: now, Fresh: req == RequestFresh}
+		if req == RequestFresh && rec.Intent == nil && goesOn(&rec) {
+			// Its termination was taken back, and the client has the old conversation.
+			rec.Intent = &record.Intent{Kind: record.IntentRestart, Incarnation: highest(&rec), At: now}
+		}
 	case RequestRestart:
 		if suspended {
 			return in, Refusal{RefusedSuspended, "spec.suspend is true"}
@@ -62,14 +66,26 @@ func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal
 			rec.Demand = &record.Demand{Reason: spec.ReasonRestarting, At: now}
 		}
 	case RequestTerminate:
-		incarnation := rec.Incarnation
-		if rec.Attempt != nil {
-			incarnation = max(incarnation, rec.Attempt.Incarnation)
-		}
-		rec.Intent = &record.Intent{Kind: record.IntentTerminate, Incarnation: incarnation, At: now}
+		rec.Intent = &record.Intent{Kind: record.IntentTerminate, Incarnation: highest(&rec), At: now}
 		rec.Demand = nil
 	}
 	return rec, Refusal{}
+}
+
+// goesOn says whether a client runs, or is about to, that nobody ends.
+func goesOn(rec *record.Record) bool {
+	if rec.Client == nil {
+		return rec.Attempt != nil && rec.Attempt.Fence == record.FenceOpen
+	}
+	return rec.Stop == nil || rec.Stop.Process != rec.Client.Process
+}
+
+// highest is the number of the incarnation that runs or is about to.
+func highest(rec *record.Record) int64 {
+	if rec.Attempt != nil {
+		return max(rec.Incarnation, rec.Attempt.Incarnation)
+	}
+	return rec.Incarnation
 }
 
 func takeBackTerminate(rec *record.Record) {

@@ -22,6 +22,7 @@ func TestARequestIsWrittenDown(t *testing.T) {
 	intent := func(kind record.IntentKind, incarnation int64) func(*record.Record) {
 		return func(r *record.Record) { r.Intent = &record.Intent{Kind: kind, Incarnation: incarnation, At: now} }
 	}
+	fresh := func(r *record.Record) { r.Demand = &record.Demand{Reason: spec.ReasonResumed, At: now, Fresh: true} }
 	noDemand := func(r *record.Record) { r.Demand = nil }
 	noIntent := func(r *record.Record) { r.Intent = nil }
 	nothing := func(*record.Record) {}
@@ -43,6 +44,9 @@ func TestARequestIsWrittenDown(t *testing.T) {
 		{"resume of one that is to be restarted is a demand", up(intends(record.IntentRestart, 3)), RequestResume, "", wants(spec.ReasonResumed)},
 		{"resume takes a termination back", terminating, RequestResume, "", allOf(noIntent, wants(spec.ReasonResumed))},
 		{"resume takes a termination of a start back", starting(intends(record.IntentTerminate, 4)), RequestResume, "", allOf(noIntent, wants(spec.ReasonResumed))},
+		{"a fresh one takes the termination of one that still runs back, and replaces it", up(intends(record.IntentTerminate, 3)), RequestFresh, "", allOf(intent(record.IntentRestart, 3), fresh)},
+		{"and of a start", starting(intends(record.IntentTerminate, 4)), RequestFresh, "", allOf(intent(record.IntentRestart, 4), fresh)},
+		{"one that is being ended is followed by it", terminating, RequestFresh, "", allOf(noIntent, fresh)},
 		{"resume without a spec is written down", down(ofRecord(func(r *record.Record) { r.Spec = nil })), RequestResume, "", wants(spec.ReasonResumed)},
 		{"restart is about the incarnation that runs", up(), RequestRestart, "", intent(record.IntentRestart, 3)},
 		{"restart of one that is suspended is refused", up(ofSpec(suspended)), RequestRestart, RefusedSuspended, nil},
