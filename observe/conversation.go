@@ -22,6 +22,9 @@ type ConversationRef struct {
 	// Home and ConfigDirectory are those of the client's environment; empty when they
 	// are not known.
 	Home, ConfigDirectory string
+	// Ran says that a client has had turns of it with that config directory, so that
+	// something must be in there.
+	Ran bool
 }
 
 // EvidenceState says whether a conversation can be resumed.

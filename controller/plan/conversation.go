@@ -97,5 +97,6 @@ func Reference(in Input) (ref observe.ConversationRef, known bool) {
 		return ref, false
 	}
 	ref.ID, ref.Directory, ref.Home, ref.ConfigDirectory = c.ID, c.Directory, c.Home, c.ConfigDirectory
+	ref.Ran = c.Begun && c.ConfigDirectory != ""
 	return ref, true
 }

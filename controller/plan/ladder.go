@@ -45,7 +45,8 @@ func (p *pass) settleConversation() bool {
 		return p.replaceMissing(c, p.Evidence.Path, p.evidenceSentence())
 	case observe.EvidenceUnknown:
 		if c.ConfigDirectory != "" {
-			return p.say(spec.ReasonConversationUnknown, fmt.Sprintf("whether conversation %s can be resumed is not known: %s", c.ID, p.evidenceSentence()), pollInUse)
+			return p.say(spec.ReasonConversationUnknown, fmt.Sprintf("whether conversation %s can be resumed is not known: %s. It is looked for again and again; `muxlet resume %s --fresh` begins a new one",
+				c.ID, p.evidenceSentence(), p.rec.Name), pollInUse)
 		}
 		// The launcher looks where the client will, before it executes anything.
 	case observe.EvidenceResumable:

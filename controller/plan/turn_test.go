@@ -125,7 +125,7 @@ func TestTheConversationToLookForIsKnownBeforeTheDecision(t *testing.T) {
 
 	ref, known := Reference(down(ofClass(claude), has(begun(claude, "c1"), func(c *record.Conversation) { c.Directory = "/old" })))
 	require.True(t, known)
-	require.Equal(t, observe.ConversationRef{Class: claude.Spec, ID: "c1", Session: "shop", Directory: "/old", Home: "/home", ConfigDirectory: "/home/.c"}, ref)
+	require.Equal(t, observe.ConversationRef{Class: claude.Spec, ID: "c1", Session: "shop", Directory: "/old", Home: "/home", ConfigDirectory: "/home/.c", Ran: true}, ref)
 }
 
 // B9, B10: a conversation goes on in the directory in which it began.

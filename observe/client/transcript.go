@@ -70,6 +70,8 @@ func (e *Eyes) transcript(ref observe.ConversationRef) observe.Evidence {
 		return observe.Evidence{State: observe.EvidenceUnusable, Path: unusable, Message: "its transcript has no turn that could be resumed"}
 	case e.homeless(ref, wanted):
 		return observe.Evidence{Path: wanted, Message: fmt.Sprintf("the home directory %s is not there", ref.Home)}
+	case e.swept(ref, wanted):
+		return observe.Evidence{Path: wanted, Message: fmt.Sprintf("the config directory %s is not there, or is empty", ref.ConfigDirectory)}
 	}
 	return observe.Evidence{State: observe.EvidenceAbsent, Path: wanted, Message: "there is no transcript of it"}
 }
@@ -86,6 +88,17 @@ func (e *Eyes) homeless(ref observe.ConversationRef, wanted string) bool {
 	}
 	_, err := e.files().Stat(ref.Home)
 	return err != nil
+}
+
+// swept: the config directory has nothing at all, though there were turns with it. So
+// looks the place of a file system that is not mounted; what lies in it is then not
+// proven gone.
+func (e *Eyes) swept(ref observe.ConversationRef, wanted string) bool {
+	if !ref.Ran || !strings.HasPrefix(wanted, path.Clean(ref.ConfigDirectory)+"/") {
+		return false
+	}
+	names, err := e.files().Names(ref.ConfigDirectory)
+	return err != nil || len(names) == 0
 }
 
 // errNotBegun says that a transcript was read and holds no turn.

@@ -106,6 +106,17 @@ func TestOnlyAProvenAbsenceIsAbsent(t *testing.T) {
 		want    observe.EvidenceState
 	}{
 		"no config directory": {func(*testing.T, *observe.ConversationRef) {}, observe.EvidenceAbsent},
+		"no config directory any more": {func(_ *testing.T, ref *observe.ConversationRef) {
+			ref.Ran = true
+		}, observe.EvidenceUnknown},
+		"a config directory that is not mounted": {func(t *testing.T, ref *observe.ConversationRef) {
+			ref.Ran = true
+			require.NoError(t, os.MkdirAll(ref.ConfigDirectory, 0o755))
+		}, observe.EvidenceUnknown},
+		"no transcript in the one that it had": {func(t *testing.T, ref *observe.ConversationRef) {
+			ref.Ran = true
+			write(t, filepath.Join(ref.ConfigDirectory, "projects", "-src-web", "other.jsonl"), userLine)
+		}, observe.EvidenceAbsent},
 		"no transcript": {func(t *testing.T, ref *observe.ConversationRef) {
 			write(t, filepath.Join(ref.ConfigDirectory, "projects", "-src-web", "other.jsonl"), userLine)
 		}, observe.EvidenceAbsent},
