@@ -34,7 +34,7 @@ func TestTheAnswerThatNobodyWaitedForIsTheNextPasss(t *testing.T) {
 		ctl.evidenceOf(s, ref, time.Now(), 0)
 		synctest.Wait()
 		assert.Equal(t, observe.EvidenceUnusable, ctl.evidenceOf(s, ref, time.Now().Add(-time.Minute), 0).State)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		files.state = observe.EvidenceResumable
 		ctl.evidenceOf(s, ref, time.Now(), 0)
 		synctest.Wait()
@@ -46,7 +46,7 @@ func TestTheAnswerThatNobodyWaitedForIsTheNextPasss(t *testing.T) {
 type sluggish struct{ written }
 
 func (f *sluggish) Evidence(ref observe.ConversationRef) observe.Evidence {
-	time.Sleep(2 * asidePatience)
+	<-time.After(2 * asidePatience)
 	return f.written.Evidence(ref)
 }
 
@@ -57,11 +57,11 @@ func TestASlowLookAtATranscriptIsWaitedForAndDoes(t *testing.T) {
 		ctl := bare(t, Options{Clock: clock.RealClock{}, Clients: &sluggish{written{observe.EvidenceResumable}}})
 		s, ref := newSession("s"), observe.ConversationRef{ID: "c", Class: &spec.ClientClassSpec{}}
 		died := time.Now()
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		look := func(changed time.Time) observe.EvidenceState {
 			found := ctl.evidenceForStart(s, ref, time.Now(), changed).State
 			// The next pass comes with the answer.
-			time.Sleep(asidePatience)
+			<-time.After(asidePatience)
 			synctest.Wait()
 			return found
 		}

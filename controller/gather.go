@@ -6,7 +6,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -372,93 +371,6 @@ func changedSince(path string, moment time.Time) bool {
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
-}
-
-// makeRecord gives a session that is seen for the first time its uid: that of a
-// pane or client with its name, that of its archived record, or a new one.
-func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
-	if snap.unproven || snap.view.State == observe.ServerUnknown || w.Spec == nil || w.Refusal.Reason != "" || w.Want == plan.Remove {
-		return false
-	}
-	labels := labelsOf(snap, s.name)
-	uid, ok := labels.UID, labels.UID != ""
-	if !ok {
-		uid, ok = c.eyes.uidByName(s.name)
-	}
-	now := c.now()
-	r, archived := c.Store.Archived(s.name, now.Add(-c.settings().ArchiveFor))
-	r = renewed(r)
-	if !archived || (ok && r.UID != uid) {
-		if !ok {
-			uid = c.NewID()
-		}
-		// Whether the pane's attempt was executed is not known any more: its number
-		// counts as spent.
-		r, archived = record.Record{UID: uid, CreatedAt: now, Incarnation: labels.Incarnation, Block: c.quarantined(s.name)}, false
-		if ok && r.Block == nil {
-			r.Block = c.lostBlock(s.name)
-		}
-	}
-	r.Name = s.name
-	if err := c.saveForStart(r); err != nil {
-		c.Log.V(1).Info("Record was not made", "session", s.name, "err", err.Error())
-		s.unmade = plan.Verdict{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
-		return false
-	}
-	if archived {
-		if err := c.Store.Unarchive(r.UID); err != nil {
-			c.Log.Error(err, "Archived record was not removed", "session", s.name)
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tellNameless(r, archived)
-	delete(c.damaged, s.name)
-	s.hold(r)
-	// That it is declared again is a wish for it now: recoveryPolicy is about
-	// sessions that were declared all the time.
-	s.seen = s.seen || archived
-	return true
-}
-
-func (c *Controller) quarantined(name string) *record.Block {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.quarantineBlock(name)
-}
-
-// lostBlock is why a session that has a pane or a client, and no record, must not be
-// started blank when that client ends before it has told its conversation.
-func (c *Controller) lostBlock(name string) *record.Block {
-	return &record.Block{Reason: spec.ReasonRecordQuarantined, At: c.now(), Message: fmt.Sprintf(
-		"its record was lost, so that its conversation is not known any more: name it in spec.conversation.id, or begin a new one with `muxlet resume %s --fresh`", name)}
-}
-
-// renewed is an archived record of a session that is declared again: what it is,
-// what it has had, and a client that may still run; not why it was down, unless that is
-// that its conversation is not known.
-func renewed(r record.Record) record.Record {
-	if r.Block != nil && r.Block.Reason != spec.ReasonRecordQuarantined {
-		r.Block = nil
-	}
-	r.Held, r.Latch, r.Demand, r.Intent, r.Stop = "", nil, nil, nil, nil
-	r.RemovedAt = time.Time{}
-	r.BackOff = record.BackOff{}
-	return r
-}
-
-// labelsOf finds the labels of a pane of ours that carries the name; a live pane
-// goes before one that an earlier client has left.
-func labelsOf(snap *snapshot, name string) observe.Labels {
-	var found observe.Pane
-	for _, panes := range snap.panes {
-		for _, p := range panes {
-			if p.Labels.Name == name && found.State != observe.Present {
-				found = p
-			}
-		}
-	}
-	return found.Labels
 }
 
 // showWithoutRecord publishes why a declared session has no record yet.

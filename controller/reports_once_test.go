@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/utils/clock"
 
 	"github.com/muxlet/muxlet/controller/record"
@@ -43,7 +44,7 @@ func TestAReportWhoseSenderHasGoneHoldsNobodyUp(t *testing.T) {
 			ID: "1", Class: spec.ClassClaude, Kind: observe.ReportStarted, Source: "clear", Conversation: "new", At: time.Now(), Mark: mark,
 			Chain: []observe.Ancestor{{Process: observe.Process{PID: 4713, Ticks: 3}, Executable: "/bin/muxlet"}, {Process: client, Executable: "/bin/claude"}},
 		}
-		assert.ErrorIs(t, c.takeReport(context.Background(), r), errBusy, "its worker does not come in time")
+		require.ErrorIs(t, c.takeReport(context.Background(), r), errBusy, "its worker does not come in time")
 
 		c.takeReports(s)
 		heard := c.heardOf(s)

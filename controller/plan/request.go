@@ -37,16 +37,11 @@ const (
 // a client that is wanted again takes back a termination that is under way.
 func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal) {
 	rec := in.Copy()
-	suspended := rec.Spec != nil && rec.Spec.Suspend
-	running := rec.Client != nil || rec.Attempt != nil
+	if r := refusalOf(&rec, req); r.Reason != "" {
+		return in, r
+	}
 	switch req {
 	case RequestResume, RequestFresh:
-		if suspended {
-			return in, Refusal{RefusedSuspended, "spec.suspend is true"}
-		}
-		if running && rec.Stop == nil && rec.Intent == nil {
-			return in, Refusal{RefusedRunning, "it runs or is starting already"}
-		}
 		takeBackTerminate(&rec)
 		rec.Demand = &record.Demand{Reason: spec.ReasonResumed, At: now, Fresh: req == RequestFresh}
 		if req == RequestFresh && rec.Intent == nil && goesOn(&rec) {
@@ -54,9 +49,6 @@ func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal
 			rec.Intent = &record.Intent{Kind: record.IntentRestart, Incarnation: highest(&rec), At: now}
 		}
 	case RequestRestart:
-		if suspended {
-			return in, Refusal{RefusedSuspended, "spec.suspend is true"}
-		}
 		if rec.Client != nil {
 			rec.Intent = &record.Intent{Kind: record.IntentRestart, Incarnation: rec.Client.Incarnation, At: now}
 			break
@@ -70,6 +62,19 @@ func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal
 		rec.Demand = nil
 	}
 	return rec, Refusal{}
+}
+
+// refusalOf is why a request cannot be accepted; zero when it can.
+func refusalOf(rec *record.Record, req Request) Refusal {
+	running := rec.Client != nil || rec.Attempt != nil
+	resumes := req == RequestResume || req == RequestFresh
+	switch {
+	case (resumes || req == RequestRestart) && rec.Spec != nil && rec.Spec.Suspend:
+		return Refusal{RefusedSuspended, "spec.suspend is true"}
+	case resumes && running && rec.Stop == nil && rec.Intent == nil:
+		return Refusal{RefusedRunning, "it runs or is starting already"}
+	}
+	return Refusal{}
 }
 
 // goesOn says whether a client runs, or is about to, that nobody ends.
