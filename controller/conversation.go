@@ -168,7 +168,7 @@ func (c *Controller) gatherConversation(s *session, in *plan.Input, sp *spec.Ses
 	c.mu.Lock()
 	in.Heard = c.heardOf(s)
 	if t := s.present(); t != nil {
-		in.Sight = t.sight
+		in.Sight = t.present()
 	}
 	due := s.evidenceDue
 	s.evidenceDue = false

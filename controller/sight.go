@@ -153,7 +153,7 @@ func (c *Controller) noteSight(name string, sub subject, sight observe.Sight) (a
 		}
 	}
 	before := t.sight
-	t.sight = sight
+	t.sight, t.sightBy = sight, sub.report
 	claimed := ""
 	if owner := c.ownerOf(sight.Conversation, s); owner == nil {
 		claimed = sight.Conversation

@@ -27,9 +27,11 @@ type telling struct {
 	namedAt time.Time
 	// heard are the conversations that no record has yet, oldest first.
 	heard []hearing
-	// sight is what it showed last, and since when its activity is what it is.
-	sight observe.Sight
-	since time.Time
+	// sight is what it showed last, by the last report of then, and since when its
+	// activity is what it is.
+	sight   observe.Sight
+	sightBy observe.LastReport
+	since   time.Time
 	// claimed is a conversation that its files name and the record does not, claimedAt
 	// since when.
 	claimed   string
@@ -76,6 +78,17 @@ func (t *telling) clamp(now time.Time) {
 	if t.reportedAt.After(now) {
 		t.reportedAt = time.Time{}
 	}
+}
+
+// present is the sight as the last report has it: a turn has begun although nobody has
+// looked since.
+func (t *telling) present() observe.Sight {
+	sight := t.sight
+	begins := t.report.Kind == observe.ReportPrompted || t.report.Kind == observe.ReportWorking
+	if begins && t.report != t.sightBy {
+		sight.Activity = spec.ActivityWorking
+	}
+	return sight
 }
 
 // conversation is the one that the client has now: what it told last, else what the
