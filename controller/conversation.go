@@ -207,6 +207,14 @@ func mayStart(s *session, in *plan.Input, sp *spec.SessionSpec) bool {
 	return !sp.Suspend && (r.Latch == nil || r.Demand != nil)
 }
 
+// mayTry says whether nothing but its credential is known to keep the session down: the
+// one that is to try the credential must not be one that cannot be started.
+func mayTry(s *session, in *plan.Input, sp *spec.SessionSpec) bool {
+	blocked := s.rec.Block != nil && in.Block == plan.ObstacleStands && s.rec.Demand == nil
+	return mayStart(s, in, sp) && !blocked && in.Desired.Refusal.Reason == "" && in.Workspace.Obstacle == "" &&
+		in.Rival == "" && in.Evidence.Holder == 0
+}
+
 // claim names the session that has the conversation id, if another one has. Else the
 // id is kept for s until its pass is over: two that take up the same at the same
 // time must not both find it free. Of two that ask to adopt it the older one gets it.

@@ -83,3 +83,25 @@ func TestAnOlderFailureThanAGoodTurnHoldsNothing(t *testing.T) {
 		})
 	}
 }
+
+// One session tries a credential for all that wait for it: one that cannot be started
+// would keep the others waiting.
+func TestASessionThatCannotBeStartedTriesNoCredential(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrange func(*session, *plan.Input)
+		tries   bool
+	}{
+		"nothing else is in its way": {func(*session, *plan.Input) {}, true},
+		"it is blocked":              {func(s *session, _ *plan.Input) { s.rec.Block = &record.Block{} }, false},
+		"what blocked it is mended":  {func(s *session, in *plan.Input) { s.rec.Block, in.Block = &record.Block{}, plan.ObstacleCleared }, true},
+		"its directory is missing":   {func(_ *session, in *plan.Input) { in.Workspace.Obstacle = spec.ReasonWorkspaceMissing }, false},
+		"another has what it had":    {func(_ *session, in *plan.Input) { in.Rival = "b" }, false},
+		"a process has what it had":  {func(_ *session, in *plan.Input) { in.Evidence.Holder = 4711 }, false},
+		"its document is refused":    {func(_ *session, in *plan.Input) { in.Desired.Refusal.Reason = spec.ReasonDuplicateName }, false},
+		"it is to stay down":         {func(s *session, _ *plan.Input) { s.rec.Latch = &record.Latch{} }, false},
+	} {
+		s, in := newSession("a"), plan.Input{}
+		c.arrange(s, &in)
+		assert.Equal(t, c.tries, mayTry(s, &in, &spec.SessionSpec{}), name)
+	}
+}

@@ -41,7 +41,7 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 		in.Block = c.obstacleOf(s)
 	}
 	c.gatherConversation(s, &in, sp)
-	in.Hold = c.holdOf(s, plan.ClassOf(&in.Record, sp, in.Class), mayStart(s, &in, sp))
+	in.Hold = c.holdOf(s, plan.ClassOf(&in.Record, sp, in.Class), mayTry(s, &in, sp))
 	// A client that is found to be gone can be followed by a start in this pass.
 	if s.rec.Attempt == nil && (s.rec.Client == nil || in.Seen.Client == observe.Gone) {
 		in.Grant, in.Limits = c.budget.reserve(s.name), c.limitsOf(snap)
