@@ -147,6 +147,7 @@ func (c *Controller) seeProcesses(seen *plan.Seen, s *session, snap *snapshot) {
 	seen.Lease = c.Processes.Lease(s.rec.UID)
 	a := s.rec.Attempt
 	if a == nil {
+		c.seeUnrecorded(seen, s)
 		return
 	}
 	if s.startFailureOf == a.ID {
@@ -162,6 +163,21 @@ func (c *Controller) seeProcesses(seen *plan.Seen, s *session, snap *snapshot) {
 		}
 	}
 	seen.Receipt, seen.ReceiptState = receipt, state
+}
+
+// seeUnrecorded reads the receipt of a client that runs in our pane and that the record
+// does not know.
+func (c *Controller) seeUnrecorded(seen *plan.Seen, s *session) {
+	known := s.rec.Client
+	if known != nil && seen.Client != observe.Gone {
+		return
+	}
+	for _, p := range seen.Panes {
+		if p.State == observe.Present && p.Labels.Attempt != "" && (known == nil || p.Labels.Attempt != known.Attempt) {
+			seen.Receipt, seen.ReceiptState = c.receipt(p.Labels.Attempt)
+			return
+		}
+	}
 }
 
 func (c *Controller) receipt(attempt string) (observe.Receipt, plan.ReceiptState) {

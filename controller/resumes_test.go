@@ -352,6 +352,32 @@ func TestADamagedRecordOfAnAgentBlocksUntilAPersonDecides(t *testing.T) {
 	assert.Equal(t, "turns=2 first=one", a.turn("shop", "two"))
 }
 
+// A client that lives tells its conversation by its files, although the record is lost
+// and no hook runs until its next turn.
+func TestADamagedRecordOfAnAgentThatLivesIsMendedByTheAgent(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	for _, s := range []*spec.Session{a.claude("shop"), a.codex("docs")} {
+		a.ready(s)
+		a.turn(s.Name, "one")
+		id, client := a.begun(s.Name), a.client(s.Name)
+		a.Drop()
+		damage(a.Env, func(string) string { return "damaged" })
+		a.Boot()
+		ready := envtest.Condition(spec.ConditionReady, metav1.ConditionTrue, spec.ReasonReady)
+		a.WaitFor(s.Name, envtest.Running, ready)
+		a.Eventually("its conversation is known again", func() bool {
+			c := a.Record(s.Name).Conversation
+			return c != nil && c.ID == id
+		})
+		assert.Equal(t, client, a.client(s.Name))
+		a.Kill(client)
+		a.WaitFor(s.Name, envtest.Running, envtest.Incarnation(2), ready)
+		assert.Equal(t, "turns=2 first=one", a.turn(s.Name, "two"))
+		a.Delete(s.Name)
+	}
+}
+
 // B3: a resume that fails once is tried again with the same conversation.
 func TestAResumeThatFailsOnceIsTriedAgainWithTheSameConversation(t *testing.T) {
 	t.Parallel()

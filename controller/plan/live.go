@@ -115,6 +115,15 @@ func (p *pass) adopt(c liveClient) bool {
 		c.Launched, c.StartedAt, c.ClassRevision, c.Resumes, c.Directory = a.Spec.DeepCopy(), a.OpenedAt, a.ClassRevision, a.Resumes, a.Order.Directory
 		p.spendConversation(a)
 	}
+	// Where the client keeps its files nobody else knows, and they tell its conversation.
+	if r := p.Seen.Receipt; p.Seen.ReceiptState == ReceiptFound && r.Attempt == attempt && r.Process == c.process && r.Stage == observe.StageExec {
+		c := p.rec.Client
+		c.Home, c.ConfigDirectory = r.Home, r.ConfigDirectory
+		if r.At.Before(c.StartedAt) {
+			// What its files tell of an earlier time than its start is not believed.
+			c.StartedAt = r.At
+		}
+	}
 	p.hear()
 	p.rec.Attempt, p.rec.Stop = nil, nil
 	p.rec.Demand, p.rec.Latch = nil, nil
