@@ -77,3 +77,17 @@ func TestADescriptionHasTheConversationWithItsHistoryAndTheQuestion(t *testing.T
 		assert.Contains(t, text, line+"\n")
 	}
 }
+
+// A client whose turn has failed runs on, and what helps is not done by waiting.
+func TestADescriptionSaysWhatToDoAboutAFailedTurn(t *testing.T) {
+	for failure, want := range map[string]string{
+		spec.ReasonAuthenticationFailed: "muxlet attach shop", spec.ReasonUsageLimited: "muxlet attach shop", spec.ReasonModelUnavailable: "", "": "",
+	} {
+		s := &spec.Session{}
+		s.Name, s.Status.Activity = "shop", &spec.ActivityStatus{State: spec.ActivityIdle, Failure: failure}
+		advice := whatToDo(s, spec.StatusRunning, spec.ReasonReady)
+		assert.Contains(t, advice, want, failure)
+		assert.Equal(t, want == "", advice == "", failure)
+		assert.Empty(t, whatToDo(s, spec.StatusTerminated, ""), "nothing runs")
+	}
+}

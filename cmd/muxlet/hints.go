@@ -19,6 +19,11 @@ func whatToDo(s *spec.Session, status spec.Status, reason string) string {
 	if hint, ok := hints[reason]; ok && (status != spec.StatusRunning || explainsRunning[reason]) {
 		advice = append(advice, hint(s))
 	}
+	if a := s.Status.Activity; a != nil && status == spec.StatusRunning {
+		if hint, ok := failedTurns[a.Failure]; ok && !explainsRunning[reason] {
+			advice = append(advice, hint(s))
+		}
+	}
 	if c := failing(s, spec.ConditionAccepted); c != nil && c.Reason != reason {
 		if hint, ok := hints[c.Reason]; ok {
 			advice = append(advice, hint(s))
@@ -50,6 +55,13 @@ var explainsRunning = map[string]bool{
 	spec.ReasonUpdateOffered:      true,
 	spec.ReasonChoiceRequired:     true,
 	spec.ReasonQuestion:           true,
+}
+
+// failedTurns are the failures of a turn that a person can do something about, while the
+// client runs on.
+var failedTurns = map[string]hint{
+	spec.ReasonAuthenticationFailed: withName("Renew the credential (log in, or correct the key) and send the prompt again: muxlet attach %[1]s. A key that its file or its environment gives is read at a start: muxlet restart %[1]s"),
+	spec.ReasonUsageLimited:         withName("Wait for the time that Failure states, if it does, or use another plan: muxlet attach %[1]s"),
 }
 
 // hint is advice about one session.
