@@ -60,7 +60,7 @@ func doubtLine(line []Ancestor) string {
 	for _, a := range slices.Backward(line) {
 		program := strings.TrimSuffix(a.Executable, " (deleted)")
 		switch {
-		case isShell(program):
+		case IsShell(program):
 			left = len(programs) > 0
 		case left:
 			return "another program runs between the client's and its sender"
@@ -76,4 +76,5 @@ func doubtLine(line []Ancestor) string {
 // shells are the programs that only pass on what they are told to run.
 var shells = []string{"sh", "dash", "bash", "zsh", "fish", "ksh", "ksh93", "mksh", "busybox"}
 
-func isShell(program string) bool { return slices.Contains(shells, path.Base(program)) }
+// IsShell says whether the program of that path is a shell.
+func IsShell(program string) bool { return slices.Contains(shells, path.Base(program)) }

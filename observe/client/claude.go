@@ -112,8 +112,12 @@ func (e *Eyes) claudeFiles(ref observe.ConversationRef, client observe.Process) 
 	if own, ok := e.registrationOf(ref, client); ok {
 		return own.files()
 	}
+	children, err := process.Children(client)
+	if err != nil {
+		return observe.Files{Activity: spec.ActivityUnknown}
+	}
 	var wrapped []registration
-	for _, child := range childrenOf(client) {
+	for _, child := range children {
 		r, ok := e.registrationOf(ref, child)
 		if ok && (r.Kind == "" || r.Kind == "interactive") && !sameProgram(client, child) {
 			wrapped = append(wrapped, r)

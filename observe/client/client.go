@@ -10,7 +10,6 @@ package client
 
 import (
 	"path"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -223,16 +222,4 @@ func (e *Eyes) end(place, question string, l *look) {
 		}
 	}
 	close(l.done)
-}
-
-// childrenInTable returns the processes that p has started.
-func childrenInTable(p observe.Process) []observe.Process {
-	below, err := process.Descendants(p)
-	if err != nil {
-		return nil
-	}
-	return slices.DeleteFunc(below, func(d observe.Process) bool {
-		parent, err := process.Parent(d.PID)
-		return err != nil || parent != p.PID
-	})
 }

@@ -122,7 +122,11 @@ func heldThreads(locks string, client observe.Process) []thread {
 		return own
 	}
 	var wrapped []thread
-	for _, child := range childrenOf(client) {
+	children, err := process.Children(client)
+	if err != nil {
+		return nil
+	}
+	for _, child := range children {
 		threads := threadsOf(locks, child.PID)
 		if len(threads) == 0 || sameProgram(client, child) {
 			continue
@@ -156,33 +160,6 @@ func threadsOf(locks string, pid int) []thread {
 		threads[i].rollout = rollouts[threads[i].id]
 	}
 	return threads
-}
-
-// childrenOf returns the processes that p has started, by proc_pid_children(5): the
-// whole process table is read only where the kernel does not keep it.
-func childrenOf(p observe.Process) []observe.Process {
-	dir := fmt.Sprintf("/proc/%d/task/", p.PID)
-	tasks, err := system{}.Names(dir)
-	if err != nil {
-		return nil
-	}
-	var children []observe.Process
-	for _, task := range tasks {
-		pids, err := os.ReadFile(dir + task + "/children")
-		if err != nil {
-			return childrenInTable(p)
-		}
-		for _, text := range strings.Fields(string(pids)) {
-			pid, err := strconv.Atoi(text)
-			if err != nil {
-				continue
-			}
-			if child, live := process.Identify(pid); live == observe.Running {
-				children = append(children, child)
-			}
-		}
-	}
-	return children
 }
 
 // sameProgram says whether two processes run the same program. What cannot be read

@@ -21,6 +21,4 @@ func heldLocks() []flockHeld { return nil }
 
 func heldThreads(string, observe.Process) []thread { return nil }
 
-func childrenOf(p observe.Process) []observe.Process { return childrenInTable(p) }
-
 func sameProgram(observe.Process, observe.Process) bool { return false }

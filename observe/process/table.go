@@ -27,6 +27,11 @@ func (Table) Scan(instance string) ([]observe.MarkedProcess, error) { return Sca
 // Descendants is the function of that name.
 func (Table) Descendants(p observe.Process) ([]observe.Process, error) { return Descendants(p) }
 
+// Engine is the function of that name.
+func (Table) Engine(client observe.Process, executable string) (observe.Process, error) {
+	return Engine(client, executable)
+}
+
 // FindServers is the function of that name.
 func (Table) FindServers(socket string) ([]observe.Process, error) { return FindServers(socket) }
 

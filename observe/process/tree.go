@@ -6,6 +6,7 @@ package process
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/muxlet/muxlet/observe"
 )
@@ -45,4 +46,16 @@ func Descendants(p observe.Process) ([]observe.Process, error) {
 		}
 	}
 	return below, nil
+}
+
+// childrenInTable are the children of p as the whole process table has them.
+func childrenInTable(p observe.Process) ([]observe.Process, error) {
+	below, err := Descendants(p)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(below, func(d observe.Process) bool {
+		parent, err := Parent(d.PID)
+		return err != nil || parent != p.PID
+	}), nil
 }
