@@ -80,6 +80,9 @@ type ClientClassSpec struct {
 	// Failures are what the screen shows after a turn that has failed; the first that
 	// matches counts.
 	Failures []FailureRule `json:"failures,omitempty"`
+	// Engine is the process that does the client's work where the client itself may be
+	// a wrapper around it. Without it the client is all that is looked at.
+	Engine ClassEngine `json:"engine,omitempty"`
 	// Stop is the polite way to end the client. Default SIGTERM.
 	Stop ClassStop `json:"stop,omitempty"`
 	// Credentials tell which sessions fail together.
@@ -195,6 +198,16 @@ const (
 	// the failure tells, or until something is done about it.
 	RetryHold RetryClass = "Hold"
 )
+
+// ClassEngine names the program that does a client's work. Once it was seen, as the
+// client itself, as a child of it, or below it with shells alone between them, a client
+// that outlives it by more than a moment, without another one, is ended and brought
+// back.
+type ClassEngine struct {
+	// Executable is the base name of the file that the process executes, such as codex:
+	// for a script, its interpreter's.
+	Executable string `json:"executable,omitempty"`
+}
 
 // ClassStop is the polite way to end a client; SIGTERM and SIGKILL follow it.
 type ClassStop struct {

@@ -47,6 +47,7 @@ spec:
   stop: {keys: [C-c, C-c]}
   credentials: {env: [AGENT_KEY]}
   env: [{name: A, value: $(HOME)}, {name: B, valueFrom: {fileRef: {path: ~/b}}}]
+  engine: {executable: agent-native}
   unsetEnv: [AGENT_*, CLAUDECODE]
 `
 
@@ -72,6 +73,7 @@ func TestEveryFieldOfAClassArrivesWhereItBelongs(t *testing.T) {
 		Working:     ClassPattern{Pattern: "thinking"},
 		Attention:   []AttentionRule{{Pattern: "^Trust", Reason: ReasonTrustRequired}},
 		Failures:    []FailureRule{{Pattern: `limit until (?P<until>\S+)`, Reason: ReasonUsageLimited, Retry: RetryHold}},
+		Engine:      ClassEngine{Executable: "agent-native"},
 		Stop:        ClassStop{Keys: []string{"C-c", "C-c"}},
 		Credentials: ClassCredentials{Env: []string{"AGENT_KEY"}},
 		Env: []EnvVar{
@@ -168,6 +170,9 @@ func TestInvalidClassesAreRefusedWithFieldAndReason(t *testing.T) {
 		"reason":             {func(c *ClientClass) { c.Spec.Failures[0].Reason = "usage limit" }, `spec.failures[0].reason: "usage limit" cannot be a reason: use one word in CamelCase of at most 63 letters and digits, such as TrustRequired`},
 		"retry":              {func(c *ClientClass) { c.Spec.Failures[0].Retry = "hold" }, `spec.failures[0].retry: "hold" is not one of Again, Hold (did you mean "Hold"?)`},
 		"ready in time":      {func(c *ClientClass) { c.Spec.Ready.TimeoutSeconds = ptr.To[int32](0) }, "spec.ready.timeoutSeconds: 0 is not between 1 and 3600"},
+		"engine's path":      {func(c *ClientClass) { c.Spec.Engine.Executable = "/usr/bin/agent" }, `spec.engine.executable: "/usr/bin/agent" is a path; the name of the file is compared alone (did you mean "agent"?)`},
+		"engine's folder":    {func(c *ClientClass) { c.Spec.Engine.Executable = "agent/" }, `spec.engine.executable: "agent/" is a path; the name of the file is compared alone (did you mean "agent"?)`},
+		"engine":             {func(c *ClientClass) { c.Spec.Engine.Executable = ".." }, "spec.engine.executable: is not the name of a file; write that of the program, such as codex"},
 		"signal and keys":    {func(c *ClientClass) { c.Spec.Stop.Signal = "SIGINT" }, "spec.stop: signal and keys are both given; keep one of them"},
 		"signal":             {func(c *ClientClass) { c.Spec.Stop = ClassStop{Signal: "SIGKILL"} }, `spec.stop.signal: "SIGKILL" is not one of SIGTERM, SIGINT, SIGHUP, SIGQUIT`},
 		"key":                {func(c *ClientClass) { c.Spec.Stop.Keys[1] = "C-c Enter" }, `spec.stop.keys[1]: "C-c Enter" is no key; write it as tmux does, such as C-c, Escape or Enter`},

@@ -110,6 +110,9 @@ const (
 	ReasonPaneGone = "PaneGone"
 	// ReasonOrphan: a client that runs without its pane is being ended.
 	ReasonOrphan = "Orphan"
+	// ReasonEngineGone: the client's wrapper runs and the program that does its work has
+	// ended.
+	ReasonEngineGone = "EngineGone"
 	// ReasonDuplicateClient: more than one live client was found for a session.
 	ReasonDuplicateClient = "DuplicateClient"
 	// ReasonStartFailed: an attempt ended before its client was executed.

@@ -37,6 +37,7 @@ func TestABuiltInClassHasNoRevision(t *testing.T) {
 	declared := ClassRevision(&c)
 	assert.NotEmpty(t, declared)
 	c.Spec.Attention = []AttentionRule{{Pattern: "?", Reason: "Q"}}
+	c.Spec.Engine.Executable = "a"
 	assert.Equal(t, declared, ClassRevision(&c), "how a client is recognised restarts nobody")
 	c.Spec.Resume.Command = []string{"b"}
 	assert.NotEqual(t, declared, ClassRevision(&c))

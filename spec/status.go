@@ -30,7 +30,7 @@ func DisplayStatus(s *Session) Status {
 func aliveStatus(conditions []metav1.Condition) Status {
 	for _, reason := range reasons(conditions) {
 		switch reason {
-		case ReasonStopping, ReasonRestarting, ReasonUpdating, ReasonOrphan, ReasonPaneGone,
+		case ReasonStopping, ReasonRestarting, ReasonUpdating, ReasonOrphan, ReasonPaneGone, ReasonEngineGone,
 			ReasonDuplicateClient, ReasonClientIgnoresKill, ReasonSuspended, ReasonTerminated, ReasonRemoved:
 			return StatusStopping
 		case ReasonStarting, ReasonNotReady:

@@ -40,6 +40,7 @@ func validateClassSpec(c *ClientClassSpec, path *field.Path) field.ErrorList {
 		errs = append(errs, validateRule(at, rule.Pattern, rule.Reason)...)
 		errs = append(errs, oneOf(at.Child("retry"), rule.Retry, RetryAgain, RetryHold)...)
 	}
+	errs = append(errs, validateEngine(c.Engine.Executable, path.Child("engine", "executable"))...)
 	errs = append(errs, validateStop(&c.Stop, path.Child("stop"))...)
 	errs = append(errs, validateCredentials(c.Credentials.Env, path.Child("credentials", "env"))...)
 	errs = append(errs, validateEnv(c.Env, path.Child("env"))...)
@@ -200,6 +201,21 @@ func validateRule(path *field.Path, pattern, reason string) field.ErrorList {
 		errs = append(errs, field.Invalid(at, reason, fmt.Sprintf("%q cannot be a reason: use one word in CamelCase of at most 63 letters and digits, such as TrustRequired", reason)))
 	}
 	return errs
+}
+
+// maxFileName is the longest name of a file that Linux and macOS know, in bytes.
+const maxFileName = 255
+
+func validateEngine(executable string, at *field.Path) field.ErrorList {
+	switch base := path.Base(executable); {
+	case executable == "":
+		return nil
+	case strings.ContainsRune(executable, 0) || base == "." || base == ".." || base == "/" || len(base) > maxFileName:
+		return field.ErrorList{field.Invalid(at, executable, "is not the name of a file; write that of the program, such as codex")}
+	case base != executable:
+		return field.ErrorList{field.Invalid(at, executable, suggest(fmt.Sprintf("%q is a path; the name of the file is compared alone", executable), base))}
+	}
+	return nil
 }
 
 // The bounds of stop.keys: more are not a polite way to end something.
