@@ -47,6 +47,9 @@ type Processes interface {
 	MarkOf(pid int) (observe.MarkedProcess, error)
 	Scan(instance string) ([]observe.MarkedProcess, error)
 	Descendants(p observe.Process) ([]observe.Process, error)
+	// Engine is the process that does a client's work, by the base name of its program;
+	// zero when there is none. An error says that this is not known.
+	Engine(client observe.Process, executable string) (observe.Process, error)
 	FindServers(socket string) ([]observe.Process, error)
 	Lease(uid string) observe.Lease
 }
@@ -370,13 +373,13 @@ func (c *Controller) names() []string {
 
 // newsOf is the oldest observation that will do after a death notice. That of a
 // client needs none at first: its pass asks tmux for the end of the process
-// before it asks for a listing.
+// before it asks for a listing. That of its engine ends nothing yet.
 func (c *Controller) newsOf(n observe.Notice, now time.Time) time.Time {
 	snap, _, _ := c.eyes.latest()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessions[n.Key]
-	if s == nil || s.rec.Client == nil || s.rec.Stop != nil || s.rec.Client.Process != n.Process || snap == nil || snap.view.State != observe.ServerRunning {
+	if s == nil || s.rec.Client == nil || s.rec.Stop != nil || s.rec.Client.Process != n.Process && s.rec.Client.Engine != n.Process || snap == nil || snap.view.State != observe.ServerRunning {
 		return now
 	}
 	return time.Time{}

@@ -353,6 +353,9 @@ func (c *Controller) follow(s *session, in plan.Input) {
 	wanted := map[observe.Process]bool{}
 	if r := s.rec; r.Client != nil {
 		wanted[r.Client.Process] = true
+		if !r.Client.Engine.IsZero() {
+			wanted[r.Client.Engine] = true
+		}
 	}
 	if s.rec.Stop != nil {
 		wanted[s.rec.Stop.Process] = true

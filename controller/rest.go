@@ -26,6 +26,8 @@ type rest struct {
 	server observe.Server
 	panes  []observe.Pane
 	client observe.Process
+	// engine of the client; zero when its class names none.
+	engine observe.Process
 	// since is when that pass was.
 	since time.Time
 }
@@ -40,7 +42,11 @@ func (c *Controller) restOf(s *session, in plan.Input, w wish, p plan.Plan) *res
 	if c.evidenceLacks(s) || len(s.reports) > 0 {
 		return nil
 	}
-	r := &rest{server: in.Seen.Server, client: client.Process, since: c.Clock.Now()}
+	if client.Engine.IsZero() && plan.EngineOf(in) != "" {
+		// It may be seen yet.
+		return nil
+	}
+	r := &rest{server: in.Seen.Server, client: client.Process, engine: client.Engine, since: c.Clock.Now()}
 	for _, pane := range in.Seen.Panes {
 		if pane.State != observe.Present || pane.PID != client.Process.PID {
 			return nil
@@ -93,5 +99,6 @@ func (c *Controller) rests(s *session, snap *snapshot) bool {
 	r := s.rest
 	return r != nil && s.wanted == s.judged && len(s.requests) == 0 && c.Clock.Now().Sub(r.since) < restResyncs*c.settings().Resync &&
 		snap.view.State == observe.ServerRunning && snap.confirmation == plan.Confirmed && snap.view.Listing.Server == r.server &&
-		slices.Equal(snap.panes[s.rec.UID], r.panes) && c.Deaths.State(r.client) == observe.Running
+		slices.Equal(snap.panes[s.rec.UID], r.panes) && c.Deaths.State(r.client) == observe.Running &&
+		(r.engine.IsZero() || c.Deaths.State(r.engine) == observe.Running)
 }

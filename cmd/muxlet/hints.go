@@ -107,6 +107,7 @@ var hints = map[string]hint{
 	spec.ReasonDuplicateClient:   always("More than one client of this session runs, and none is the recorded one: end those that should not be."),
 	spec.ReasonClientIgnoresKill: always("The client does not end, even by SIGKILL: it most likely waits for a device or a network file system. Nothing is started until it is gone."),
 	spec.ReasonOrphan:            always("Wait: a client without its pane is ended first."),
+	spec.ReasonEngineGone:        withName("Wait: the wrapper is ended and the client comes back. What it has shown last: muxlet logs %[1]s"),
 
 	spec.ReasonWorkspaceMissing:      adviseDirectory("Create the directory (mkdir -p %[1]s), or edit spec.workspace.directory; it is tried again by itself."),
 	spec.ReasonWorkspaceNotDirectory: adviseDirectory("%[1]s is there and is no directory: move it away, or edit spec.workspace.directory; it is tried again by itself."),

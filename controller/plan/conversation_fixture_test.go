@@ -16,7 +16,7 @@ import (
 )
 
 // The classes of these tests, made like the built-in ones. plain has no transcript to
-// look at, none no conversations.
+// look at, none no conversations; wrapper is codex as npm starts it.
 var (
 	claude = Class{Name: spec.ClassClaude, Spec: &spec.ClientClassSpec{
 		Start:           spec.ClassCommand{Command: []string{"claude", "--session-id", "$(CONVERSATION_ID)"}},
@@ -39,6 +39,11 @@ var (
 		Conversation: spec.ClassConversation{Identity: spec.IdentityAssigned, NotFoundPattern: "gone"},
 		Stop:         spec.ClassStop{Signal: "SIGINT"},
 	}}
+	wrapper = Class{Name: "wrapper", Spec: func() *spec.ClientClassSpec {
+		s := codex.Spec.DeepCopy()
+		s.Engine.Executable = "codex"
+		return s
+	}()}
 	none = Class{Name: "none", Spec: &spec.ClientClassSpec{Start: spec.ClassCommand{Command: []string{"none"}}, Stop: spec.ClassStop{Keys: []string{"C-c", "C-c"}}}}
 )
 

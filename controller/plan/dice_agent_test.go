@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/observe"
@@ -72,6 +73,9 @@ func (d dice) conversation(r *record.Record) {
 	if r.Client != nil && d.one(2) {
 		r.Client.ReadyAt, r.Client.Launched = d.time(), r.Spec.DeepCopy()
 	}
+	if r.Client != nil && d.one(2) {
+		r.Client.Engine = d.process()
+	}
 	if r.Client != nil && r.Stop != nil && d.one(2) {
 		r.Stop.Process = r.Client.Process
 	}
@@ -114,6 +118,10 @@ func (d dice) agents(in Input) Input {
 		in.Hold = Hold{Reason: spec.ReasonUsageLimited, Until: d.time()}
 	}
 	in.Seen.NotFound = d.one(3)
+	in.Seen.Engine, in.Seen.EngineGoneFor, in.Seen.NoEngine = d.live(), time.Duration(d.IntN(6))*time.Second, d.one(2)
+	if !in.Seen.NoEngine && d.one(2) {
+		in.Seen.NextEngine = d.process()
+	}
 	if d.one(2) {
 		in.Sight = observe.Sight{At: d.time(), Readiness: observe.Readiness(d.IntN(3)), Blank: d.one(3), Activity: []spec.Activity{"", spec.ActivityWorking, spec.ActivityIdle, spec.ActivityAwaitingInput}[d.IntN(4)]}
 		if d.one(4) {

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,6 +43,19 @@ func (v *verdicts) conversation(in Input, p Plan) {
 		return
 	}
 	v.startOf(in, p, a)
+}
+
+// engine: a client is ended for what it has started only when that was seen, is proven
+// to be gone for a while, and nothing has taken its place.
+func (v *verdicts) engine(in Input, p Plan) {
+	before, after := in.Record.Stop, p.Record.Stop
+	if after == nil || after.Reason != record.StopEngineGone || before != nil && before.Reason == record.StopEngineGone {
+		return
+	}
+	c, seen := in.Record.Client, in.Seen
+	v.must(c != nil && c.Process == after.Process && !c.Engine.IsZero() && c.Engine != c.Process, "a client is ended whose engine was never seen")
+	v.must(EngineOf(in) != "" && seen.Engine == observe.Gone && seen.NoEngine && seen.NextEngine.IsZero(), "a client is ended whose engine is not proven to be gone")
+	v.must(seen.EngineGoneFor >= 3*time.Second, "a wrapper was not given the time to end by itself")
 }
 
 // changed: a conversation changes by what its client tells, by a person's word, or by

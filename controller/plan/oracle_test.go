@@ -64,6 +64,7 @@ func violations(in Input, p Plan) []string {
 	v.stops(in, p)
 	v.action(in, p)
 	v.conversation(in, p)
+	v.engine(in, p)
 	return v.broken
 }
 

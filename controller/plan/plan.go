@@ -157,6 +157,13 @@ type Seen struct {
 	Client     observe.Liveness
 	ClientExit *observe.Exit
 	GoneFor    time.Duration
+	// Engine judges Record.Client.Engine, EngineGoneFor is how long it has been known to
+	// be Gone. NextEngine is what was found where the record names none that runs; zero
+	// with NoEngine when it is proven that there is none.
+	Engine        observe.Liveness
+	EngineGoneFor time.Duration
+	NextEngine    observe.Process
+	NoEngine      bool
 	// Outdated is true when that process was found to be Gone after At: what is seen
 	// of the panes is from its lifetime.
 	Outdated bool
@@ -357,6 +364,7 @@ const (
 	leftoverGrace  = 3 * time.Second
 	respawnKillAge = 3 * time.Second
 	killRepeat     = time.Second
+	enginePatience = 3 * time.Second
 	buyInterval    = 10 * time.Second
 )
 

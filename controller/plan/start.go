@@ -117,7 +117,7 @@ func (p *pass) keepLive() bool {
 	}
 	p.plan.Looked = true
 	p.rec.Demand = nil
-	if p.waitUntilReady(c) {
+	if p.engineGone(c) || p.waitUntilReady(c) {
 		return true
 	}
 	reason := spec.ReasonRunning
@@ -133,11 +133,12 @@ func (p *pass) keepLive() bool {
 	return p.say(reason, fmt.Sprintf("incarnation %d runs as pid %d", c.Incarnation, c.Process.PID), p.pollPending(c))
 }
 
-// pollPending is when to look whether what an edit waits for has come.
+// pollPending is when to look whether what an edit waits for has come, or what the
+// client is to start.
 func (p *pass) pollPending(c *record.Client) time.Duration {
 	switch {
 	case p.plan.PendingReason != spec.ReasonUpdatePending || p.rec.Spec.UpdateStrategy.Type != spec.UpdateWhenIdle || p.unstartable() != "":
-		return 0
+		return p.pollEngine(c)
 	case p.sighted(c) && p.Sight.Activity == spec.ActivityWorking:
 		return pollActivity
 	}

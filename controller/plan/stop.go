@@ -33,16 +33,17 @@ func stopSentence(reason record.StopReason, process observe.Process) string {
 		record.StopDuplicate:    "another client of the session runs",
 		record.StopStartTimeout: "it did not start in time",
 		record.StopLeftover:     "its client has ended",
+		record.StopEngineGone:   "the program that does its work has ended",
 	}[reason]
 	return fmt.Sprintf("ending pid %d: %s", process.PID, why)
 }
 
 // stopGrace is the time between SIGTERM and SIGKILL. A process that nobody can
-// see any more gets at most three seconds.
+// see any more, or that has nothing left to wrap, gets at most three seconds.
 func (p *pass) stopGrace() time.Duration {
 	s, c := p.rec.Stop, p.rec.Client
 	switch s.Reason {
-	case record.StopOrphan, record.StopDuplicate, record.StopLeftover:
+	case record.StopOrphan, record.StopDuplicate, record.StopLeftover, record.StopEngineGone:
 		return min(p.grace(), leftoverGrace)
 	case record.StopSuspended, record.StopTerminated, record.StopRemoved:
 		// It may have begun as the stop of an orphan.
@@ -191,7 +192,7 @@ func (p *pass) finishStop(s *record.Stop) bool {
 }
 
 // closeStopped writes down the end of a client that we ended. Only a client
-// that was lost with its pane, or that never came up, counts as a death.
+// that was lost with its pane or its engine, or that never came up, counts as a death.
 func (p *pass) closeStopped(s *record.Stop, e end) {
 	c := p.rec.Client
 	if s.Reason == record.StopStartTimeout {
@@ -199,6 +200,10 @@ func (p *pass) closeStopped(s *record.Stop, e end) {
 		p.countDeath(c.StartedAt)
 		p.closeClient(record.Termination{Incarnation: c.Incarnation, Exit: e.exit, Reason: spec.ReasonStartTimeout, Message: message, At: p.Now})
 		p.event(Warning, spec.ReasonStartTimeout, fmt.Sprintf("Incarnation %d %s and was ended", c.Incarnation, message))
+		return
+	}
+	if s.Reason == record.StopEngineGone {
+		p.closeWrapper(c, e)
 		return
 	}
 	if s.Reason == record.StopOrphan {

@@ -20,7 +20,7 @@ import (
 var exec = Class{Name: spec.ClassExec, Spec: &spec.ClientClassSpec{}}
 
 // classes of the generated sessions.
-var classes = []Class{exec, claude, codex, plain, none}
+var classes = []Class{exec, claude, codex, plain, none, wrapper}
 
 func classNamed(name string) *Class {
 	for _, c := range classes {
@@ -83,6 +83,8 @@ type mind struct {
 	executedAt          time.Time
 	blank, asks         bool
 	notFound            bool
+	// engine that does its work; nil when it does that itself.
+	engine *body
 }
 
 // ask completes an input by what the controller's gathering makes of clients.
@@ -99,6 +101,7 @@ func (w *world) ask(in Input) Input {
 	if c := in.Record.Client; c != nil {
 		in.Seen.NotFound = w.find(c.Process).notFound
 	}
+	w.lookForEngine(&in)
 	if ref, known := Reference(in); known {
 		in.Evidence = w.evidence(ref)
 		if w.rival {
@@ -106,6 +109,24 @@ func (w *world) ask(in Input) Input {
 		}
 	}
 	return in
+}
+
+func (w *world) lookForEngine(in *Input) {
+	c := in.Record.Client
+	if EngineOf(*in) == "" || in.Seen.Client != observe.Running {
+		return
+	}
+	if !c.Engine.IsZero() {
+		known := w.find(c.Engine)
+		if in.Seen.Engine = known.live; known.live != observe.Gone {
+			return
+		}
+		in.Seen.EngineGoneFor = max(w.now.Sub(known.goneAt), 0)
+	}
+	if next := w.find(c.Process).engine; next != nil && next.live == observe.Running {
+		in.Seen.NextEngine = next.Process
+	}
+	in.Seen.NoEngine = in.Seen.NextEngine.IsZero()
 }
 
 func (w *world) evidence(ref observe.ConversationRef) observe.Evidence {
@@ -202,6 +223,10 @@ func (w *world) wake(b *body, a *record.Attempt) {
 	}
 	b.class = a.Order.Class.Name
 	class := classNamed(b.class)
+	if class.Spec.Engine.Executable != "" {
+		b.engine = w.spawn(&room{})
+		b.engine.attempt, b.engine.readyAt = "engine", w.now.Add(24*time.Hour)
+	}
 	switch {
 	case a.Resumes != "":
 		w.resumed(b, a, class)
@@ -274,7 +299,7 @@ func (w *world) converse() {
 
 // disturbAgents does to conversations what happens in the field.
 func (w *world) disturbAgents() {
-	switch w.rand.IntN(10) {
+	switch w.rand.IntN(12) {
 	case 0:
 		for _, t := range w.transcripts {
 			t.there = t.there && !w.one(2)
@@ -301,6 +326,25 @@ func (w *world) disturbAgents() {
 	case 9:
 		w.reports = append(w.late, w.reports...) // a spool that was not removed
 		w.late = nil
+	case 10, 11:
+		w.loseEngines()
+	}
+}
+
+// loseEngines ends what wrappers have started. Some end as well, some start another.
+func (w *world) loseEngines() {
+	for _, b := range w.clients() {
+		if b.engine == nil {
+			continue
+		}
+		w.end(b.engine, &observe.Exit{Signal: 9})
+		switch w.rand.IntN(3) {
+		case 0:
+			w.end(b, &observe.Exit{Signal: 9})
+		case 1:
+			b.engine = w.spawn(&room{})
+			b.engine.attempt, b.engine.readyAt = "engine", w.now.Add(24*time.Hour)
+		}
 	}
 }
 
@@ -328,7 +372,7 @@ func metEverything(t *testing.T, met map[string]int) {
 	t.Helper()
 	t.Logf("met %v", met)
 	for _, what := range []string{
-		spec.ReasonConversationInUse, spec.ReasonConversationUnknown, spec.ReasonTrustRequired, spec.ReasonNotReady, "claude --resume ", "codex resume ", "plain --back ",
+		spec.ReasonConversationInUse, spec.ReasonConversationUnknown, spec.ReasonTrustRequired, spec.ReasonNotReady, spec.ReasonEngineGone, "claude --resume ", "codex resume ", "plain --back ",
 		"history " + spec.ReplacedCleared, "history " + spec.ReplacedFresh, "history " + spec.ReplacedAdopted, "history " + spec.ReplacedClassChanged,
 		"history " + spec.ReplacedMissing, "history " + spec.ReplacedNeverBegun,
 	} {

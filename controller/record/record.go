@@ -145,6 +145,9 @@ type Client struct {
 	Directory       string `json:"directory,omitempty"`
 	Home            string `json:"home,omitempty"`
 	ConfigDirectory string `json:"configDirectory,omitempty"`
+	// Engine is the process that does its work, which may be the client itself; zero when
+	// its class names none or none was seen yet.
+	Engine observe.Process `json:"engine,omitzero"`
 	// ReadyAt is when it was first seen to be ready; zero before.
 	ReadyAt time.Time `json:"readyAt,omitzero"`
 }
@@ -199,6 +202,7 @@ const (
 	StopDuplicate    StopReason = "Duplicate"
 	StopStartTimeout StopReason = "StartTimeout"
 	StopLeftover     StopReason = "Leftover"
+	StopEngineGone   StopReason = "EngineGone"
 )
 
 // EndsTree says whether the descendants are ended as well.
@@ -209,7 +213,7 @@ func (r StopReason) EndsTree() bool {
 	case StopStartTimeout:
 		// No client ran: what a profile left would be one more with each attempt.
 		return true
-	case StopRestarting, StopUpdating, StopOrphan, StopDuplicate, StopLeftover:
+	case StopRestarting, StopUpdating, StopOrphan, StopDuplicate, StopLeftover, StopEngineGone:
 	}
 	return false
 }

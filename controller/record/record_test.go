@@ -64,7 +64,7 @@ func full() Record {
 		},
 		Client: &Client{
 			Incarnation: 4, Attempt: "a4", Process: process, Pane: "%3", PanePID: 4710, StartedAt: now, Launched: &s, Server: server,
-			ClassRevision: "r1", Resumes: "c2", Directory: "/work", Home: "/home", ConfigDirectory: "/home/.claude", ReadyAt: now,
+			ClassRevision: "r1", Resumes: "c2", Directory: "/work", Home: "/home", ConfigDirectory: "/home/.claude", ReadyAt: now, Engine: observe.Process{PID: 101, Ticks: 1011},
 		},
 		Stop: &Stop{
 			Reason: StopTerminated, Process: process, PoliteAt: now, TermAt: now, KillAt: now, Descendants: []observe.Process{process}, TreeTermAt: now, TreeKillAt: now,

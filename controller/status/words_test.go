@@ -116,6 +116,7 @@ func TestEveryVerdictHasAWord(t *testing.T) {
 		{down(spec.ReasonRemoved), spec.StatusStopping},
 		{up(spec.ReasonReady, agent), spec.StatusRunning},
 		{up(spec.ReasonNotReady, agent), spec.StatusStarting},
+		{up(spec.ReasonEngineGone, agent), spec.StatusStopping},
 		{up(spec.ReasonQuestion, agent), spec.StatusRunning},
 		{up(spec.ReasonTrustRequired, agent, asking(spec.ReasonTrustRequired)), spec.StatusRunning},
 		{down(spec.ReasonClassNotFound, func(in *Input) { in.Class = nil }), spec.StatusBlocked},

@@ -291,3 +291,39 @@ func TestAnEditWaitsWhileAnAgentWorks(t *testing.T) {
 		w.turn("s", "beta", 3, "first of s")
 	})
 }
+
+// C6: the pane's process is a wrapper that lives on, while the client that it has
+// started is dead.
+func TestAWrapperWithoutItsClientIsNotTakenForTheAgent(t *testing.T) {
+	t.Parallel()
+	codexOnly(t, func(t *testing.T, a agent) {
+		w, before, engine := wrapped(t, a)
+		w.control(`{"wrapperStays":true}`)
+		signal(t, engine.pid, unix.SIGKILL)
+		w.becomes("s", "not ready, with the reason", func(s *spec.Session) bool {
+			return reason(s, spec.ConditionReady) == spec.ReasonEngineGone && pid(s) == pid(before)
+		})
+		after := w.back(before)
+		w.resumed(after, conversation(before))
+		w.turn("s", "beta", 2, "alpha")
+		last := w.kept("s", 2)
+		assert.Equal(t, before.Status.Client.Incarnation+1, last.Status.Client.Incarnation)
+		assert.EqualValues(t, 1, last.Status.ConsecutiveDeaths)
+		assert.Equal(t, spec.ReasonEngineGone, last.Status.Client.LastTermination.Reason)
+		assert.Contains(t, w.events("s"), spec.ReasonEngineGone)
+	})
+}
+
+// C6: an engine that ends while no daemon looks is found to be gone by the next one.
+func TestAWrapperThatLostItsClientWithoutADaemonIsBroughtBack(t *testing.T) {
+	t.Parallel()
+	codexOnly(t, func(t *testing.T, a agent) {
+		w, before, engine := wrapped(t, a)
+		w.control(`{"wrapperStays":true}`)
+		w.kill()
+		signal(t, engine.pid, unix.SIGKILL)
+		w.start()
+		w.resumed(w.back(before), conversation(before))
+		w.turn("s", "beta", 2, "alpha")
+	})
+}
