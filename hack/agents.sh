@@ -12,7 +12,7 @@ set -euo pipefail
 claude_version=2.1.332
 codex_version=0.171.0
 # Seconds for one installation: 400 MB, 5 to 20 s where the network is good.
-limit=300
+limit=150
 
 cache=${MUXLET_AGENTS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/muxlet/agents}
 temporary=
@@ -64,7 +64,7 @@ install() {
     temporary=$(mktemp -d "$cache/.install.XXXXXX")
     echo "Installing $package@$version into $folder" >&2
     if ! bounded "$limit" npm install --prefix "$temporary" --no-audit --no-fund --no-update-notifier --loglevel=error \
-        "$package@$version" >"$temporary/npm.log" 2>&1 </dev/null; then
+        --fetch-retries=1 --fetch-timeout=60000 "$package@$version" >"$temporary/npm.log" 2>&1 </dev/null; then
         unavailable "npm could not provide $package@$version within $limit s: $(grep -s . "$temporary/npm.log" | tail -n 1 || echo "no answer")"
     fi
     answers "$temporary/node_modules/.bin/$name" "$version" ||

@@ -44,4 +44,5 @@ fi
 root=$PWD
 cd cmd/muxlet/e2e
 MUXLET_BIN=$root/bin/muxlet MUXLET_MOCKMODEL=$root/bin/mockmodel MUXLET_AGENTS=$agents \
-    "${alone[@]}" "$root/bin/e2e-agents.test" -test.count=1 -test.timeout=12m -test.run="$pattern" "$@"
+    "${alone[@]}" "$root/bin/e2e-agents.test" -test.count=1 -test.timeout=10m -test.run="$pattern" "$@"
+echo "PASS with the real $(printf '%s\n' "$agents" | cut -d ' ' -f 1,2 | paste -sd, | sed 's/,/ and /')"
