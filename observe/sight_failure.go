@@ -85,10 +85,21 @@ func (in SightInput) screenTells(activity spec.Activity) bool {
 		return true
 	case "":
 		ended := in.Previous.Activity == spec.ActivityWorking && activity != spec.ActivityWorking
-		return ended || in.Previous.Failure != nil
+		return ended || in.Previous.Failure != nil || in.idleAfterATurn()
 	case ReportStarted, ReportDone, ReportFailed, ReportEnded, ReportOther:
 	}
 	return false
+}
+
+// settles is how long after its start a client may still become idle for the first
+// time.
+const settles = 30 * time.Second
+
+// idleAfterATurn: nothing was reported to this daemon, and the client's files say that
+// it has become idle long after its start: what stands on its screen is of a turn of
+// its own, not of its predecessor's.
+func (in SightInput) idleAfterATurn() bool {
+	return in.Files.Activity == spec.ActivityIdle && in.Files.ActivityAt.Sub(in.StartedAt) >= settles
 }
 
 // shownFailure is the failure by the screen alone.
@@ -103,6 +114,11 @@ func (in SightInput) shownFailure(activity spec.Activity) *Failure {
 	case previous != nil && previous.Reason == seen.Reason && in.Previous.Activity != spec.ActivityWorking:
 		// It is the same text still: its time was read when it was new.
 		return previous
+	case in.Report.Kind == "" && in.idleAfterATurn():
+		found := *seen
+		found.At = in.Files.ActivityAt
+		found.Until = ParseUntil(in.Shown.until, found.At.In(in.Now.Location()))
+		return &found
 	}
 	return seen
 }

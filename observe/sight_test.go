@@ -334,6 +334,11 @@ func TestTheScreenAloneTellsOfAFailure(t *testing.T) {
 		}), "hooks are off, and a turn was seen")
 		assert.Nil(t, with(reports, "fine\n> ", known), "hooks are off, and a turn went well")
 	}
+
+	// What is known of a client to a daemon that has just started.
+	assert.Equal(t, earlier, with(spec.ReportsClaude, "error: no\n> ", func(in *SightInput) { in.tells(spec.ActivityIdle, earlier.At) }), "it is of a turn of its own")
+	assert.Nil(t, with(spec.ReportsClaude, "error: no\n> ", func(in *SightInput) { in.tells(spec.ActivityIdle, in.StartedAt.Add(2*time.Second)) }))
+	assert.Nil(t, with(spec.ReportsClaude, "fine\n> ", func(in *SightInput) { in.tells(spec.ActivityIdle, earlier.At) }))
 }
 
 func TestTheConversationIsWhatTheFilesTellNow(t *testing.T) {

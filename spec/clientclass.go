@@ -154,7 +154,8 @@ const (
 
 // ClassReady says when a client can take a turn.
 type ClassReady struct {
-	// Pattern is a regular expression (RE2, multi-line) that the screen matches then.
+	// Pattern is a regular expression (RE2, multi-line) that the screen matches then. Its
+	// lines have no blanks at their ends.
 	Pattern string `json:"pattern,omitempty"`
 	// TimeoutSeconds after which a client that lives and is not ready is taken to ask
 	// something that muxlet does not know. Default 30, 1 to 3600.

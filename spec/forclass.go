@@ -5,16 +5,18 @@ package spec
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // The fields of a Session that only its class can judge.
-var fieldsForClass = []string{"spec.clientClassName", "spec.client.command", "spec.conversation.id"}
+var fieldsForClass = []string{"spec.clientClassName", "spec.client.command", "spec.client.args", "spec.client.startArgs", "spec.conversation.id"}
 
 // ValidateForClass says what in a valid Session its class does not permit: a command
-// beside that of the class, none where the class has none, and a conversation for a
-// client without.
+// beside that of the class, none where the class has none, a conversation for a client
+// without, and arguments that name another conversation than the class does.
 func ValidateForClass(s *Session, class *ClientClass) field.ErrorList {
 	var errs field.ErrorList
 	command := field.NewPath("spec", "client", "command")
@@ -31,7 +33,28 @@ func ValidateForClass(s *Session, class *ClientClass) field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "conversation", "id"), s.Spec.Conversation.ID,
 			fmt.Sprintf("a client of class %s has no conversation", class.Name)))
 	}
-	return errs
+	client := field.NewPath("spec", "client")
+	errs = append(errs, namesConversation(client.Child("args"), s.Spec.Client.Args, class)...)
+	return append(errs, namesConversation(client.Child("startArgs"), s.Spec.Client.StartArgs, class)...)
+}
+
+// namesConversation refuses the flags by which the class itself tells its client which
+// conversation it is to have: with a second one the client would not start at all, or
+// with a conversation that muxlet knows nothing of.
+func namesConversation(path *field.Path, words []string, class *ClientClass) field.ErrorList {
+	for _, command := range [][]string{class.Spec.Start.Command, class.Spec.Resume.Command} {
+		for i, word := range command {
+			if i == 0 || !strings.Contains(word, "$("+VarConversationID+")") || !strings.HasPrefix(command[i-1], "-") {
+				continue
+			}
+			flag := command[i-1]
+			if slices.ContainsFunc(words, func(w string) bool { return w == flag || strings.HasPrefix(w, flag+"=") }) {
+				return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+					fmt.Sprintf("%s is for class %s to say; to take up another conversation, name it in spec.conversation.id", flag, class.Name))}
+			}
+		}
+	}
+	return nil
 }
 
 // ProblemsForClass gives the same with the places in the document.

@@ -162,13 +162,16 @@ func TestClassJudgesWhatOnlyItKnows(t *testing.T) {
 		class, line string
 		want        []string
 	}{
-		"exec with a command":           {"exec", "spec: {client: {command: [sh]}, workspace: {directory: /}}", nil},
-		"exec without":                  {"exec", "spec: {clientClassName: exec, workspace: {directory: /}}", []string{runs}},
-		"claude without":                {"claude", "spec: {workspace: {directory: /}}", nil},
-		"claude with a conversation":    {"claude", "spec: {conversation: {id: x}, workspace: {directory: /}}", nil},
-		"claude with a command":         {"claude", "spec: {clientClassName: claude, client: {command: [sh]}, workspace: {directory: /}}", []string{"f:4:51: spec.client.command: class claude has a command of its own; append to it with client.args, or use clientClassName: exec"}},
-		"exec with a conversation":      {"exec", "spec: {client: {command: [sh]}, conversation: {id: x}, workspace: {directory: /}}", []string{"f:4:52: spec.conversation.id: a client of class exec has no conversation"}},
-		"exec with neither, by default": {"exec", "spec: {workspace: {directory: /}}", []string{runs}},
+		"exec with a command":                         {"exec", "spec: {client: {command: [sh]}, workspace: {directory: /}}", nil},
+		"exec without":                                {"exec", "spec: {clientClassName: exec, workspace: {directory: /}}", []string{runs}},
+		"claude without":                              {"claude", "spec: {workspace: {directory: /}}", nil},
+		"claude with a conversation":                  {"claude", "spec: {conversation: {id: x}, workspace: {directory: /}}", nil},
+		"claude with a command":                       {"claude", "spec: {clientClassName: claude, client: {command: [sh]}, workspace: {directory: /}}", []string{"f:4:51: spec.client.command: class claude has a command of its own; append to it with client.args, or use clientClassName: exec"}},
+		"exec with a conversation":                    {"exec", "spec: {client: {command: [sh]}, conversation: {id: x}, workspace: {directory: /}}", []string{"f:4:52: spec.conversation.id: a client of class exec has no conversation"}},
+		"claude with a conversation of its arguments": {"claude", "spec: {client: {args: [--model, opus, --resume, x]}, workspace: {directory: /}}", []string{"f:4:23: spec.client.args: --resume is for class claude to say; to take up another conversation, name it in spec.conversation.id"}},
+		"the same in one word, at the start alone":    {"claude", "spec: {client: {startArgs: [--session-id=x]}, workspace: {directory: /}}", []string{"f:4:28: spec.client.startArgs: --session-id is for class claude to say; to take up another conversation, name it in spec.conversation.id"}},
+		"codex takes its id without a flag":           {"codex", "spec: {client: {args: [-c, model=x]}, workspace: {directory: /}}", nil},
+		"exec with neither, by default":               {"exec", "spec: {workspace: {directory: /}}", []string{runs}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docs := DecodeFile("f", []byte(head+c.line+"\n"))
