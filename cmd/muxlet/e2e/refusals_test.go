@@ -131,7 +131,7 @@ var mistakes = map[string]struct {
 		says: []string{":7:", "tab"},
 	},
 	"no command": {
-		text: strings.Replace(document("s", "[sleep, inf]", "/tmp"), "    command: [sleep, inf]\n", "", 1), name: "s",
+		text: strings.Replace(document("s", "[sleep, inf]", "/tmp"), "  client:\n    command: [sleep, inf]\n", "  clientClassName: exec\n  client:\n", 1), name: "s",
 		says: []string{"spec.client.command"},
 	},
 	"a directory that is relative": {
