@@ -108,7 +108,10 @@ func (g *globals) enter(program string, at *spec.TmuxStatus, target string) erro
 	case sameSocket(outer, at.Socket):
 		argv = []string{"tmux", "-u", "-S", at.Socket, "switch-client", "-t", target}
 	default:
-		g.complain("Attaching inside another tmux: press its prefix twice to reach the inner one.")
+		g.complain(nestedHint)
+		// tmux discards what is not read of a terminal that it takes (3.3a, tcflush): the
+		// hint is in its status line as well.
+		argv = append(argv, ";", "display-message", "-d", "5000", nestedHint)
 		env = slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
 			return strings.HasPrefix(variable, "TMUX=") || strings.HasPrefix(variable, "TMUX_PANE=")
 		})
@@ -118,6 +121,9 @@ func (g *globals) enter(program string, at *spec.TmuxStatus, target string) erro
 	}
 	return nil
 }
+
+// nestedHint is for who attaches inside a tmux that is not muxlet's.
+const nestedHint = "Attaching inside another tmux: press its prefix twice to reach the inner one."
 
 // attachArgs are the arguments by which tmux attaches to the target.
 func attachArgs(socket, target string) []string {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,7 +76,7 @@ func TestAttachWithinAnotherTmuxIsNestedWithAHint(t *testing.T) {
 	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 5)))
 	done := c.terminal("/tmp/tmux-0/default,123,4")
 	assert.Equal(t, 0, c.run("attach", "a"))
-	assert.Equal(t, attachLine, done.argv)
+	assert.Equal(t, slices.Concat(attachLine, []string{";", "display-message", "-d", "5000", nestedHint}), done.argv)
 	assert.Equal(t, []string{"TERM=xterm", "TMUX_TMPDIR=/elsewhere"}, done.env)
 	assert.Equal(t, "Attaching inside another tmux: press its prefix twice to reach the inner one.\n", c.errOut)
 }
