@@ -16,13 +16,8 @@ import (
 // empty when there is nothing to do.
 func whatToDo(s *spec.Session, status spec.Status, reason string) string {
 	var advice []string
-	if hint, ok := hints[reason]; ok && (status != spec.StatusRunning || explainsRunning[reason]) {
+	if hint := hintOf(s, status, reason); hint != nil {
 		advice = append(advice, hint(s))
-	}
-	if a := s.Status.Activity; a != nil && status == spec.StatusRunning {
-		if hint, ok := failedTurns[a.Failure]; ok && !explainsRunning[reason] {
-			advice = append(advice, hint(s))
-		}
 	}
 	if c := failing(s, spec.ConditionAccepted); c != nil && c.Reason != reason {
 		if hint, ok := hints[c.Reason]; ok {
@@ -36,6 +31,18 @@ func whatToDo(s *spec.Session, status spec.Status, reason string) string {
 		advice = append(advice, hints[spec.ReasonUpdatePending](s))
 	}
 	return strings.Join(advice, "\n")
+}
+
+// hintOf is the hint for how the session is; nil when there is none. A client that runs
+// may have failed at its last turn.
+func hintOf(s *spec.Session, status spec.Status, reason string) hint {
+	switch a := s.Status.Activity; {
+	case status != spec.StatusRunning || explainsRunning[reason]:
+		return hints[reason]
+	case a != nil:
+		return failedTurns[a.Failure]
+	}
+	return nil
 }
 
 // explainsRunning has the reasons that need a person although a client runs.

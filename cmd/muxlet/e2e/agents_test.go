@@ -202,6 +202,9 @@ func (w *agentWorld) types(name, text string) {
 	out, err := w.tmux("load-buffer", "-b", name, file, ";",
 		"if-shell", "-F", "-t", pane, "#{pane_dead}", "", "paste-buffer -p -d -b "+name+" -t "+pane)
 	require.NoError(w, err, out)
+	for pasted := time.Now(); time.Since(pasted) < 5*time.Second && !w.unsent(w.screen(pane), text); <-time.After(glance) {
+		// What is not drawn yet looks as if it had been sent.
+	}
 	<-time.After(300 * time.Millisecond)
 	for range enters {
 		w.keys(pane, "Enter")
