@@ -98,6 +98,19 @@ type hold struct {
 	trial string
 }
 
+// clamp moves a hold that lies in the future to now: the clock was set back, and no
+// wait may grow by that. A time that the failure has stated is one of the clock.
+func (h *hold) clamp(now time.Time) {
+	ahead := h.since.Sub(now)
+	if ahead <= 0 {
+		return
+	}
+	h.since = now
+	if !h.stated {
+		h.until = h.until.Add(-ahead)
+	}
+}
+
 // holds are the credentials that are held, and when the hold of each ended or a turn
 // went well last: a failure from before that begins no other.
 type holds struct {
@@ -246,6 +259,7 @@ func (c *Controller) holdOf(s *session, class *plan.Class, starting bool) plan.H
 		return plan.Hold{}
 	}
 	now, demand := c.now(), s.rec.Demand
+	h.clamp(now)
 	switch {
 	case demand != nil && demand.At.After(h.since):
 		c.endHold(key, fmt.Sprintf("a person asked for session %s", s.name))

@@ -105,3 +105,17 @@ func TestASessionThatCannotBeStartedTriesNoCredential(t *testing.T) {
 		assert.Equal(t, c.tries, mayTry(s, &in, &spec.SessionSpec{}), name)
 	}
 }
+
+// A clock that is set back stretches no hold, but for one until a stated time.
+func TestAHoldGrowsNotWithAClockThatIsSetBack(t *testing.T) {
+	at := time.Unix(100_000, 0)
+	h := hold{since: at, until: at.Add(5 * time.Minute)}
+	h.clamp(at.Add(time.Minute))
+	assert.Equal(t, hold{since: at, until: at.Add(5 * time.Minute)}, h)
+	back := at.Add(-time.Hour)
+	h.clamp(back)
+	assert.Equal(t, hold{since: back, until: back.Add(5 * time.Minute)}, h)
+	stated := hold{since: at, until: at.Add(5 * time.Minute), stated: true}
+	stated.clamp(back)
+	assert.Equal(t, hold{since: back, until: at.Add(5 * time.Minute), stated: true}, stated)
+}
