@@ -120,6 +120,10 @@ func codexMain(root string, args []string) {
 		leaves(log, 2, wrong)
 	}
 	c := &codex{arguments: a, log: log, home: codexHome(), hooks: a.hooks, source: "startup"}
+	if os.Getenv("CODEX_HOME") == "" {
+		// Its own default it makes itself.
+		_ = os.MkdirAll(c.home, 0o700)
+	}
 	if info, err := os.Stat(c.home); err != nil || !info.IsDir() {
 		leaves(log, 1, "Error: CODEX_HOME points to "+c.home+", which is not a folder")
 	}
