@@ -51,6 +51,14 @@ const (
 	ActionSignal Kind = "Signal"
 	// ActionKeys types Keys into Pane, whose client is to end by them.
 	ActionKeys Kind = "Keys"
+	// ActionPaste pastes the prompt of Turn into Pane, whose client lives. It is never
+	// repeated.
+	ActionPaste Kind = "Paste"
+	// ActionSubmit types Keys into Pane: they submit what was pasted.
+	ActionSubmit Kind = "Submit"
+	// ActionQueue runs Turn.Command, which puts the prompt into the client's own queue.
+	// It is never repeated.
+	ActionQueue Kind = "Queue"
 )
 
 // Signal that muxlet sends to clients.
@@ -78,8 +86,28 @@ type Action struct {
 	// Processes and Signal of ActionSignal.
 	Processes []observe.Process
 	Signal    Signal
-	// Keys of ActionKeys, in tmux's notation.
+	// Keys of ActionKeys and ActionSubmit, in tmux's notation.
 	Keys []string
+	// Turn of ActionPaste, ActionSubmit and ActionQueue.
+	Turn Turn
+}
+
+// Turn is what is handed over to a client.
+type Turn struct {
+	// Name of the turn.
+	Name string
+	// PromptFile is the path of the file that holds the prompt and nothing else.
+	PromptFile string
+	// Cursor, of ActionPaste and ActionSubmit, is a precondition when it is not nil: where
+	// the program's cursor must still be.
+	Cursor *observe.Cursor
+	// Command of ActionQueue: its words may have $(PROMPT), and the variables of
+	// Variables. Without $(PROMPT) it reads the prompt from its standard input.
+	Command   []string
+	Variables map[string]string
+	// Client of ActionQueue, in whose environment and directory the command is run.
+	Client    observe.Process
+	Directory string
 }
 
 // Launch is what a pane is created with. Nothing that a person wrote is in it
@@ -149,6 +177,11 @@ type Order struct {
 	// Class is what the launcher has to do for the client's class; nil for one that runs
 	// the session's own command.
 	Class *ClassOrder `json:"class,omitempty"`
+	// PromptFile is the file with the prompt with which the client begins, for $(PROMPT)
+	// in PromptArgs, which stand behind Args; both are empty for a client that begins
+	// without one.
+	PromptFile string   `json:"promptFile,omitempty"`
+	PromptArgs []string `json:"promptArgs,omitempty"`
 	// Directory is the expanded workspace directory.
 	Directory string `json:"directory"`
 	// Env and EnvFrom as the spec has them; files are read by the launcher.

@@ -168,6 +168,8 @@ type Report struct {
 	Transcript   string `json:"transcript,omitempty"`
 	// Failure is the client's own word for why the turn has failed, such as rate_limit.
 	Failure string `json:"failure,omitempty"`
+	// Prompt is the digest of the prompt that was submitted; see PromptDigest.
+	Prompt string `json:"prompt,omitempty"`
 	// At is when the hook ran.
 	At time.Time `json:"at"`
 	// Mark is the client's mark as the hook inherited it. It proves nothing by itself.

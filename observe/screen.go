@@ -23,6 +23,8 @@ type Screen struct {
 	Dead bool `json:"dead,omitempty"`
 	// Columns of the pane.
 	Columns int `json:"columns"`
+	// Cursor is where the program's cursor was.
+	Cursor Cursor `json:"cursor"`
 	// History is how many lines have scrolled off the screen and are kept, as wide as
 	// the pane; HistoryLimit how many can be; Depth how many of them are in Lines.
 	History      int `json:"history"`
@@ -33,9 +35,20 @@ type Screen struct {
 	// Lines with the wrapped ones joined, without spaces at their ends, empty lines
 	// at the end of the screen, and tmux's own line about a dead pane.
 	Lines []string `json:"lines,omitempty"`
+	// Strong are the lines on the screen, not joined, without the text that is written
+	// faint, such as a hint in an input line; nil when that was not asked for.
+	Strong []string `json:"-"`
 	// Visible is the index in Lines of the first that is on the screen, be it in part;
 	// len(Lines) when none is.
 	Visible int `json:"visible"`
+}
+
+// Cursor is where a program's cursor is on the screen of its pane, from 0, and whether
+// it is shown.
+type Cursor struct {
+	X      int  `json:"x"`
+	Y      int  `json:"y"`
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // SamePane says whether both are of one pane of one server.

@@ -83,6 +83,8 @@ type ClientClassSpec struct {
 	// Engine is the process that does the client's work where the client itself may be
 	// a wrapper around it. Without it the client is all that is looked at.
 	Engine ClassEngine `json:"engine,omitempty"`
+	// Submit is how the client is given a turn.
+	Submit ClassSubmit `json:"submit,omitempty"`
 	// Stop is the polite way to end the client. Default SIGTERM.
 	Stop ClassStop `json:"stop,omitempty"`
 	// Credentials tell which sessions fail together.

@@ -292,6 +292,51 @@ const (
 	// ReplacedClassChanged: the session has another client class now.
 	ReplacedClassChanged = "ClassChanged"
 
+	// ReasonDormant: no client is wanted until a demand.
+	ReasonDormant = "Dormant"
+	// ReasonAttached: a person wants to attach to a client.
+	ReasonAttached = "Attached"
+	// ReasonTurnSent: a turn asks for a client.
+	ReasonTurnSent = "TurnSent"
+
+	// Why a turn is where it is.
+	//
+	// ReasonPending: the turn was taken and nothing was done about it yet.
+	ReasonPending = "Pending"
+	// ReasonQueued: turns that were sent before it come first.
+	ReasonQueued = "Queued"
+	// ReasonClientWorking: the client works on something.
+	ReasonClientWorking = "ClientWorking"
+	// ReasonComposerInUse: something that was not submitted stands in the client's input
+	// line.
+	ReasonComposerInUse = "ComposerInUse"
+	// ReasonDelivering: the turn is being handed over.
+	ReasonDelivering = "Delivering"
+	// ReasonDelivered: the client has it.
+	ReasonDelivered = "Delivered"
+	// ReasonNotDelivered: it was not handed over.
+	ReasonNotDelivered = "NotDelivered"
+	// ReasonNotConfirmed: it was handed over, and nothing has confirmed that.
+	ReasonNotConfirmed = "NotConfirmed"
+	// ReasonNotSubmitted: it stands in the client's input line and was not submitted.
+	ReasonNotSubmitted = "NotSubmitted"
+	// ReasonInterrupted: the daemon ended during the hand-over.
+	ReasonInterrupted = "Interrupted"
+	// ReasonInProgress: the client works on the turn.
+	ReasonInProgress = "InProgress"
+	// ReasonNotReported: the client does not tell how a turn has ended.
+	ReasonNotReported = "NotReported"
+	// ReasonClientDied: the client has ended before the turn had.
+	ReasonClientDied = "ClientDied"
+	// ReasonCancelled: a person took the turn back.
+	ReasonCancelled = "Cancelled"
+	// ReasonDeadlineExceeded: its deadline has passed before the hand-over.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
+	// ReasonTmuxUnavailable: tmux could not be asked.
+	ReasonTmuxUnavailable = "TmuxUnavailable"
+	// ReasonPromptLost: the file with its prompt is gone or damaged.
+	ReasonPromptLost = "PromptLost"
+
 	// ReasonSettingsReloaded: the daemon's settings were read again and are in force.
 	ReasonSettingsReloaded = "SettingsReloaded"
 	// ReasonSettingsInvalid: the settings file cannot be used; the earlier settings

@@ -15,6 +15,8 @@ const (
 	// VarConversationID is the conversation's id; empty for a fresh client whose
 	// conversation is Reported.
 	VarConversationID = "CONVERSATION_ID"
+	// VarPrompt is the prompt of a turn, in submit.command and submit.arguments alone.
+	VarPrompt = "PROMPT"
 	// VarWorkspace is the directory in which the client runs.
 	VarWorkspace = "WORKSPACE"
 	// VarHome is HOME of the client's environment.

@@ -49,6 +49,11 @@ type SessionSpec struct {
 	Client ClientSpec `json:"client,omitempty"`
 	// Workspace is where it runs.
 	Workspace WorkspaceSpec `json:"workspace"`
+	// ProvisioningPolicy says when there is a client at all. Default Eager.
+	ProvisioningPolicy ProvisioningPolicy `json:"provisioningPolicy,omitempty"`
+	// InitialPrompt is the first turn of each conversation that muxlet begins, at most
+	// 1 MiB. An edit of it restarts nothing.
+	InitialPrompt string `json:"initialPrompt,omitempty"`
 	// RestartPolicy says what a client's own exit means. A client lost with its
 	// pane, its tmux server or its host is a failure, never its own exit.
 	// Default Always.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 )
@@ -48,6 +49,16 @@ type Input struct {
 	// Hold is why nothing that uses the session's credential is started; zero when
 	// nothing is held.
 	Hold Hold
+	// Turns of the session that are not over, in the order of their hand-over.
+	Turns []turn.Turn
+	// Hand is what was seen for the hand-over of the first of them; zero when nobody
+	// looked.
+	Hand observe.Hand
+	// Told is what the reports of the present client, or of the last one, tell of turns.
+	Told observe.Told
+	// HandOver is what came of this daemon's last act for the first of Turns; zero when
+	// it has done nothing about that.
+	HandOver HandOver
 	// Grant says whether a start may be put in flight now.
 	Grant Grant
 	// Limits are what may run out by a start.
@@ -345,6 +356,38 @@ type Plan struct {
 	InFlight bool
 	// Same is true when the next pass may rest on the same observation.
 	Same bool
+	// Turns that have changed, as they must be on disk, after Record, before Action is
+	// performed. Each is refused when it was changed by another meanwhile: then nothing is
+	// done.
+	Turns []turn.Turn
+	// Initial is the turn that is to be made of spec.initialPrompt before Record is saved;
+	// nil for none.
+	Initial *InitialTurn
+	// Waiting says why the first turn that is pending waits; zero when none does.
+	Waiting Verdict
+}
+
+// HandOver is what came of an act of this daemon for a turn.
+type HandOver struct {
+	// Turn is its name; empty: nothing was done by this daemon.
+	Turn string
+	// DoneAt is when the prompt was pasted or queued, as tmux or the command has told;
+	// zero when that is not known.
+	DoneAt time.Time
+	// Nothing is true when it is proven that nothing of the prompt was handed over.
+	Nothing bool
+	// Reason and Message of that.
+	Reason, Message string
+	// Moved counts how often the act was refused because the cursor had moved since the
+	// look on which it rested.
+	Moved int
+}
+
+// InitialTurn is the first turn of a conversation that muxlet begins.
+type InitialTurn struct {
+	// Request makes it known when it is asked for twice.
+	Request string
+	Prompt  string
 }
 
 // Intervals of the plan. They bound how soon the loop looks again when no hint

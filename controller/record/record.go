@@ -116,6 +116,8 @@ type Attempt struct {
 	Resumes string `json:"resumes,omitempty"`
 	// Demand that it serves; nil when nobody asked for it.
 	Demand *Demand `json:"demand,omitempty"`
+	// Turn that its client begins with, by the argument of its class; empty for none.
+	Turn string `json:"turn,omitempty"`
 	// ClosedAt is when the fence was closed, Reason and Message are why.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
 	Reason   string    `json:"reason,omitempty"`
@@ -150,6 +152,11 @@ type Client struct {
 	Engine observe.Process `json:"engine,omitzero"`
 	// ReadyAt is when it was first seen to be ready; zero before.
 	ReadyAt time.Time `json:"readyAt,omitzero"`
+	// Demand of its attempt, until it is ready: a client that ends before that has not
+	// satisfied it.
+	Demand *Demand `json:"demand,omitempty"`
+	// InitialSent is true once the initial prompt of its conversation became a turn.
+	InitialSent bool `json:"initialSent,omitempty"`
 }
 
 // MaxHistory is the number of earlier conversations that are kept.
@@ -203,6 +210,7 @@ const (
 	StopStartTimeout StopReason = "StartTimeout"
 	StopLeftover     StopReason = "Leftover"
 	StopEngineGone   StopReason = "EngineGone"
+	StopForTurn      StopReason = "ForTurn"
 )
 
 // EndsTree says whether the descendants are ended as well.
@@ -213,7 +221,7 @@ func (r StopReason) EndsTree() bool {
 	case StopStartTimeout:
 		// No client ran: what a profile left would be one more with each attempt.
 		return true
-	case StopRestarting, StopUpdating, StopOrphan, StopDuplicate, StopLeftover, StopEngineGone:
+	case StopRestarting, StopUpdating, StopOrphan, StopDuplicate, StopLeftover, StopEngineGone, StopForTurn:
 	}
 	return false
 }
@@ -255,7 +263,7 @@ type Intent struct {
 
 // Demand is a person's wish for a client now.
 type Demand struct {
-	// Reason is one of spec's: Resumed or Restarting.
+	// Reason is one of spec's: Resumed, Attached, Restarting or Updating.
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
 	// Fresh asks for a new conversation.
@@ -318,6 +326,7 @@ func (r Record) Copy() Record {
 	}
 	if out.Client = copyOf(r.Client); out.Client != nil {
 		out.Client.Launched = r.Client.Launched.DeepCopy()
+		out.Client.Demand = copyOf(r.Client.Demand)
 	}
 	if out.Stop = copyOf(r.Stop); out.Stop != nil {
 		out.Stop.Descendants = slices.Clone(r.Stop.Descendants)
@@ -341,6 +350,7 @@ func (a *Attempt) copyInside() {
 	a.Demand = copyOf(a.Demand)
 	o := &a.Order
 	o.Command, o.Base, o.Args = slices.Clone(o.Command), slices.Clone(o.Base), slices.Clone(o.Args)
+	o.PromptArgs = slices.Clone(o.PromptArgs)
 	if o.Class = copyOf(o.Class); o.Class != nil {
 		o.Class.Variables = maps.Clone(o.Class.Variables)
 		o.Class.Env, o.Class.UnsetEnv = (&spec.ClientClassSpec{Env: o.Class.Env}).DeepCopy().Env, slices.Clone(o.Class.UnsetEnv)
