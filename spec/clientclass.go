@@ -54,7 +54,7 @@ type ClientClassStatus struct {
 // its config directory and the values of its env may have $(NAME): a variable of
 // muxlet (see ClassVariables) or, in the pane, of the client's environment. $$(NAME)
 // stands for the text $(NAME); a name that is not known stays as it is written, as in
-// Kubernetes.
+// Kubernetes. $(PROMPT) is for submit alone.
 type ClientClassSpec struct {
 	// Start begins a fresh client. Without a command the session's client.command is
 	// run.

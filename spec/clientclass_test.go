@@ -49,6 +49,14 @@ spec:
   env: [{name: A, value: $(HOME)}, {name: B, valueFrom: {fileRef: {path: ~/b}}}]
   engine: {executable: agent-native}
   unsetEnv: [AGENT_*, CLAUDECODE]
+  submit:
+    method: Queue
+    settleMilliseconds: 0
+    key: C-m
+    confirm: Screen
+    whileWorking: Queue
+    composer: {pattern: '^> (?P<text>.*)$', pasted: '\[Pasted \d+'}
+    command: [agent, queue, $(CONVERSATION_ID), $(PROMPT)]
 `
 
 func TestEveryFieldOfAClassArrivesWhereItBelongs(t *testing.T) {
@@ -81,6 +89,11 @@ func TestEveryFieldOfAClassArrivesWhereItBelongs(t *testing.T) {
 			{Name: "B", ValueFrom: &EnvVarSource{FileRef: &FileRef{Path: "~/b"}}},
 		},
 		UnsetEnv: []string{"AGENT_*", "CLAUDECODE"},
+		Submit: ClassSubmit{
+			Method: SubmitQueue, SettleMilliseconds: ptr.To[int32](0), Key: "C-m", Confirm: ConfirmScreen, WhileWorking: WhileWorkingQueue,
+			Composer: ClassComposer{Pattern: "^> (?P<text>.*)$", Pasted: `\[Pasted \d+`},
+			Command:  []string{"agent", "queue", "$(CONVERSATION_ID)", "$(PROMPT)"},
+		},
 	}, c.Spec)
 }
 
@@ -130,6 +143,9 @@ func TestStrictDecodingOfAClassSaysWhatIsWrongAndWhatIsRight(t *testing.T) {
 	}
 }
 
+// noPrompt is why $(PROMPT) is refused where no prompt is.
+const noPrompt = "$(PROMPT) is not known there; a client that begins with a prompt is given it by submit: {method: Argument, arguments: [$(PROMPT)]}"
+
 func TestInvalidClassesAreRefusedWithFieldAndReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*ClientClass)
@@ -152,36 +168,40 @@ func TestInvalidClassesAreRefusedWithFieldAndReason(t *testing.T) {
 		"long command": {func(c *ClientClass) {
 			c.Spec.Start.Command = append(c.Spec.Start.Command, make([]string, maxArgvBytes)...)
 		}, "spec.start.command: command and env have 1048619 bytes in all; the system takes at most 1048576"},
-		"config variable":    {func(c *ClientClass) { c.Spec.ConfigDirectory.Env = "A-B" }, `spec.configDirectory.env: "A-B" cannot be the name of a variable: use letters, digits and _, no digit first (did you mean "A_B"?)`},
-		"config directory":   {func(c *ClientClass) { c.Spec.ConfigDirectory.Default = "~/.agent" }, `spec.configDirectory.default: "~/.agent" is relative; it must begin with / or with a variable such as $(HOME) (did you mean "$(HOME)/.agent"?)`},
-		"no config":          {func(c *ClientClass) { c.Spec.ConfigDirectory = ClassDirectory{} }, "spec.conversation.transcript: $(CONFIG_DIRECTORY) needs spec.configDirectory"},
-		"relative file":      {func(c *ClientClass) { c.Spec.Conversation.Transcript = "x/$(CONVERSATION_ID)" }, `spec.conversation.transcript: "x/$(CONVERSATION_ID)" is relative; it must begin with / or with a variable such as $(HOME) (did you mean "$(HOME)/x/$(CONVERSATION_ID)"?)`},
-		"unknown variable":   {func(c *ClientClass) { c.Spec.Conversation.Transcript = "/$(CONVERSATION_ID)/$(SESSION)" }, `spec.conversation.transcript: $(SESSION) is not known there; use $(CONVERSATION_ID), $(CONFIG_DIRECTORY), $(HOME), $(WORKSPACE), $(SESSION_NAME) (did you mean "SESSION_NAME"?)`},
-		"hook in a file":     {func(c *ClientClass) { c.Spec.Conversation.Transcript = "/$(CONVERSATION_ID)/$(MUXLET_HOOK)" }, `spec.conversation.transcript: $(MUXLET_HOOK) is not known there; use $(CONVERSATION_ID), $(CONFIG_DIRECTORY), $(HOME), $(WORKSPACE), $(SESSION_NAME)`},
-		"any conversation":   {func(c *ClientClass) { c.Spec.Conversation.Transcript = "$(HOME)/*.json" }, "spec.conversation.transcript: without $(CONVERSATION_ID) in it the file of another conversation would be taken for evidence"},
-		"glob":               {func(c *ClientClass) { c.Spec.Conversation.Transcript = "/[/$(CONVERSATION_ID)" }, `spec.conversation.transcript: "/[/$(CONVERSATION_ID)" is not a glob: a bracket is not closed`},
-		"pattern of no file": {func(c *ClientClass) { c.Spec.Conversation.Transcript = "" }, "spec.conversation.transcriptPattern: it is looked for in the transcript, which is not given"},
-		"pattern":            {func(c *ClientClass) { c.Spec.Ready.Pattern = "(" }, "spec.ready.pattern: is no regular expression (RE2): missing closing ): `(`"},
-		"not RE2":            {func(c *ClientClass) { c.Spec.Conversation.NotFoundPattern = "a(?!b)" }, "spec.conversation.notFoundPattern: is no regular expression (RE2): invalid or unsupported Perl syntax: `(?!`"},
-		"pattern of a rule":  {func(c *ClientClass) { c.Spec.Attention[0].Pattern = "*" }, "spec.attention[0].pattern: is no regular expression (RE2): missing argument to repetition operator: `*`"},
-		"matches always":     {func(c *ClientClass) { c.Spec.Working.Pattern = "x*" }, `spec.working.pattern: "x*" matches an empty screen, and so says nothing`},
-		"no pattern":         {func(c *ClientClass) { c.Spec.Failures[0].Pattern = "" }, "spec.failures[0].pattern: is required: it is what the screen shows, a regular expression"},
-		"no reason":          {func(c *ClientClass) { c.Spec.Attention[0].Reason = "" }, "spec.attention[0].reason: is required: it is one word in CamelCase, such as TrustRequired"},
-		"reason":             {func(c *ClientClass) { c.Spec.Failures[0].Reason = "usage limit" }, `spec.failures[0].reason: "usage limit" cannot be a reason: use one word in CamelCase of at most 63 letters and digits, such as TrustRequired`},
-		"retry":              {func(c *ClientClass) { c.Spec.Failures[0].Retry = "hold" }, `spec.failures[0].retry: "hold" is not one of Again, Hold (did you mean "Hold"?)`},
-		"ready in time":      {func(c *ClientClass) { c.Spec.Ready.TimeoutSeconds = ptr.To[int32](0) }, "spec.ready.timeoutSeconds: 0 is not between 1 and 3600"},
-		"engine's path":      {func(c *ClientClass) { c.Spec.Engine.Executable = "/usr/bin/agent" }, `spec.engine.executable: "/usr/bin/agent" is a path; the name of the file is compared alone (did you mean "agent"?)`},
-		"engine's folder":    {func(c *ClientClass) { c.Spec.Engine.Executable = "agent/" }, `spec.engine.executable: "agent/" is a path; the name of the file is compared alone (did you mean "agent"?)`},
-		"engine":             {func(c *ClientClass) { c.Spec.Engine.Executable = ".." }, "spec.engine.executable: is not the name of a file; write that of the program, such as codex"},
-		"signal and keys":    {func(c *ClientClass) { c.Spec.Stop.Signal = "SIGINT" }, "spec.stop: signal and keys are both given; keep one of them"},
-		"signal":             {func(c *ClientClass) { c.Spec.Stop = ClassStop{Signal: "SIGKILL"} }, `spec.stop.signal: "SIGKILL" is not one of SIGTERM, SIGINT, SIGHUP, SIGQUIT`},
-		"key":                {func(c *ClientClass) { c.Spec.Stop.Keys[1] = "C-c Enter" }, `spec.stop.keys[1]: "C-c Enter" is no key; write it as tmux does, such as C-c, Escape or Enter`},
-		"too many keys":      {func(c *ClientClass) { c.Spec.Stop.Keys = strings.Split(strings.Repeat("x", 17), "") }, "spec.stop.keys: there are 17 keys; at most 16 are typed"},
-		"credential":         {func(c *ClientClass) { c.Spec.Credentials.Env[0] = "" }, "spec.credentials.env[0]: is required: the variable needs a name"},
-		"env":                {func(c *ClientClass) { c.Spec.Env[1].Name = "A" }, `spec.env[1].name: "A" is set twice; the first is spec.env[0]`},
-		"unset all":          {func(c *ClientClass) { c.Spec.UnsetEnv[0] = "*" }, `spec.unsetEnv[0]: "*" alone would leave nothing of the environment; write how the names begin, such as MYAGENT_*`},
-		"unset inside":       {func(c *ClientClass) { c.Spec.UnsetEnv[0] = "A*B" }, `spec.unsetEnv[0]: "A*B" cannot be the name of a variable: use letters, digits and _, no digit first (did you mean "A_B"?)`},
-		"unset reserved":     {func(c *ClientClass) { c.Spec.UnsetEnv[0] = "MUXLET_*" }, `spec.unsetEnv[0]: "MUXLET_" is set by muxlet or tmux and cannot be chosen`},
+		"config variable":       {func(c *ClientClass) { c.Spec.ConfigDirectory.Env = "A-B" }, `spec.configDirectory.env: "A-B" cannot be the name of a variable: use letters, digits and _, no digit first (did you mean "A_B"?)`},
+		"config directory":      {func(c *ClientClass) { c.Spec.ConfigDirectory.Default = "~/.agent" }, `spec.configDirectory.default: "~/.agent" is relative; it must begin with / or with a variable such as $(HOME) (did you mean "$(HOME)/.agent"?)`},
+		"no config":             {func(c *ClientClass) { c.Spec.ConfigDirectory = ClassDirectory{} }, "spec.conversation.transcript: $(CONFIG_DIRECTORY) needs spec.configDirectory"},
+		"relative file":         {func(c *ClientClass) { c.Spec.Conversation.Transcript = "x/$(CONVERSATION_ID)" }, `spec.conversation.transcript: "x/$(CONVERSATION_ID)" is relative; it must begin with / or with a variable such as $(HOME) (did you mean "$(HOME)/x/$(CONVERSATION_ID)"?)`},
+		"unknown variable":      {func(c *ClientClass) { c.Spec.Conversation.Transcript = "/$(CONVERSATION_ID)/$(SESSION)" }, `spec.conversation.transcript: $(SESSION) is not known there; use $(CONVERSATION_ID), $(CONFIG_DIRECTORY), $(HOME), $(WORKSPACE), $(SESSION_NAME) (did you mean "SESSION_NAME"?)`},
+		"hook in a file":        {func(c *ClientClass) { c.Spec.Conversation.Transcript = "/$(CONVERSATION_ID)/$(MUXLET_HOOK)" }, `spec.conversation.transcript: $(MUXLET_HOOK) is not known there; use $(CONVERSATION_ID), $(CONFIG_DIRECTORY), $(HOME), $(WORKSPACE), $(SESSION_NAME)`},
+		"any conversation":      {func(c *ClientClass) { c.Spec.Conversation.Transcript = "$(HOME)/*.json" }, "spec.conversation.transcript: without $(CONVERSATION_ID) in it the file of another conversation would be taken for evidence"},
+		"glob":                  {func(c *ClientClass) { c.Spec.Conversation.Transcript = "/[/$(CONVERSATION_ID)" }, `spec.conversation.transcript: "/[/$(CONVERSATION_ID)" is not a glob: a bracket is not closed`},
+		"pattern of no file":    {func(c *ClientClass) { c.Spec.Conversation.Transcript = "" }, "spec.conversation.transcriptPattern: it is looked for in the transcript, which is not given"},
+		"pattern":               {func(c *ClientClass) { c.Spec.Ready.Pattern = "(" }, "spec.ready.pattern: is no regular expression (RE2): missing closing ): `(`"},
+		"not RE2":               {func(c *ClientClass) { c.Spec.Conversation.NotFoundPattern = "a(?!b)" }, "spec.conversation.notFoundPattern: is no regular expression (RE2): invalid or unsupported Perl syntax: `(?!`"},
+		"pattern of a rule":     {func(c *ClientClass) { c.Spec.Attention[0].Pattern = "*" }, "spec.attention[0].pattern: is no regular expression (RE2): missing argument to repetition operator: `*`"},
+		"matches always":        {func(c *ClientClass) { c.Spec.Working.Pattern = "x*" }, `spec.working.pattern: "x*" matches an empty screen, and so says nothing`},
+		"no pattern":            {func(c *ClientClass) { c.Spec.Failures[0].Pattern = "" }, "spec.failures[0].pattern: is required: it is what the screen shows, a regular expression"},
+		"no reason":             {func(c *ClientClass) { c.Spec.Attention[0].Reason = "" }, "spec.attention[0].reason: is required: it is one word in CamelCase, such as TrustRequired"},
+		"reason":                {func(c *ClientClass) { c.Spec.Failures[0].Reason = "usage limit" }, `spec.failures[0].reason: "usage limit" cannot be a reason: use one word in CamelCase of at most 63 letters and digits, such as TrustRequired`},
+		"retry":                 {func(c *ClientClass) { c.Spec.Failures[0].Retry = "hold" }, `spec.failures[0].retry: "hold" is not one of Again, Hold (did you mean "Hold"?)`},
+		"ready in time":         {func(c *ClientClass) { c.Spec.Ready.TimeoutSeconds = ptr.To[int32](0) }, "spec.ready.timeoutSeconds: 0 is not between 1 and 3600"},
+		"engine's path":         {func(c *ClientClass) { c.Spec.Engine.Executable = "/usr/bin/agent" }, `spec.engine.executable: "/usr/bin/agent" is a path; the name of the file is compared alone (did you mean "agent"?)`},
+		"engine's folder":       {func(c *ClientClass) { c.Spec.Engine.Executable = "agent/" }, `spec.engine.executable: "agent/" is a path; the name of the file is compared alone (did you mean "agent"?)`},
+		"engine":                {func(c *ClientClass) { c.Spec.Engine.Executable = ".." }, "spec.engine.executable: is not the name of a file; write that of the program, such as codex"},
+		"signal and keys":       {func(c *ClientClass) { c.Spec.Stop.Signal = "SIGINT" }, "spec.stop: signal and keys are both given; keep one of them"},
+		"signal":                {func(c *ClientClass) { c.Spec.Stop = ClassStop{Signal: "SIGKILL"} }, `spec.stop.signal: "SIGKILL" is not one of SIGTERM, SIGINT, SIGHUP, SIGQUIT`},
+		"key":                   {func(c *ClientClass) { c.Spec.Stop.Keys[1] = "C-c Enter" }, `spec.stop.keys[1]: "C-c Enter" is no key; write it as tmux does, such as C-c, Escape or Enter`},
+		"too many keys":         {func(c *ClientClass) { c.Spec.Stop.Keys = strings.Split(strings.Repeat("x", 17), "") }, "spec.stop.keys: there are 17 keys; at most 16 are typed"},
+		"credential":            {func(c *ClientClass) { c.Spec.Credentials.Env[0] = "" }, "spec.credentials.env[0]: is required: the variable needs a name"},
+		"env":                   {func(c *ClientClass) { c.Spec.Env[1].Name = "A" }, `spec.env[1].name: "A" is set twice; the first is spec.env[0]`},
+		"unset all":             {func(c *ClientClass) { c.Spec.UnsetEnv[0] = "*" }, `spec.unsetEnv[0]: "*" alone would leave nothing of the environment; write how the names begin, such as MYAGENT_*`},
+		"unset inside":          {func(c *ClientClass) { c.Spec.UnsetEnv[0] = "A*B" }, `spec.unsetEnv[0]: "A*B" cannot be the name of a variable: use letters, digits and _, no digit first (did you mean "A_B"?)`},
+		"prompt in the start":   {func(c *ClientClass) { c.Spec.Start.Command = append(c.Spec.Start.Command, "-p=$(PROMPT)") }, "spec.start.command: " + noPrompt},
+		"prompt in the resume":  {func(c *ClientClass) { c.Spec.Resume.Command = append(c.Spec.Resume.Command, "$(PROMPT)") }, "spec.resume.command: " + noPrompt},
+		"prompt in a directory": {func(c *ClientClass) { c.Spec.ConfigDirectory.Default = "/$(PROMPT)" }, "spec.configDirectory.default: " + noPrompt},
+		"prompt in a variable":  {func(c *ClientClass) { c.Spec.Env[0].Value = "$(PROMPT)" }, "spec.env[0].value: " + noPrompt},
+		"unset reserved":        {func(c *ClientClass) { c.Spec.UnsetEnv[0] = "MUXLET_*" }, `spec.unsetEnv[0]: "MUXLET_" is set by muxlet or tmux and cannot be chosen`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			class := DecodeFile("f", []byte(everyFieldOfAClass)).Items[0].Class

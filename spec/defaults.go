@@ -20,6 +20,12 @@ const DefaultReadyTimeoutSeconds = 30
 // DefaultStopSignal is the polite end of a client.
 const DefaultStopSignal = "SIGTERM"
 
+// The defaults of a ClientClass's submit.
+const (
+	DefaultSettleMilliseconds = 300
+	DefaultSubmitKey          = "Enter"
+)
+
 // SetDefaults fills in what a person left out. Done again, it changes nothing.
 func SetDefaults(s *SessionSpec) {
 	if len(s.Client.Command) > 0 {
@@ -27,6 +33,7 @@ func SetDefaults(s *SessionSpec) {
 	}
 	setDefault(&s.Client.ShellMode, ShellInteractive)
 	setDefault(&s.Workspace.Type, WorkspaceDirectory)
+	setDefault(&s.ProvisioningPolicy, ProvisioningEager)
 	setDefault(&s.RestartPolicy, RestartAlways)
 	setDefault(&s.RecoveryPolicy, RecoveryResume)
 	setDefault(&s.UpdateStrategy.Type, UpdateWhenIdle)
@@ -58,6 +65,23 @@ func SetClassDefaults(c *ClientClassSpec) {
 	}
 	for i := range c.Failures {
 		setDefault(&c.Failures[i].Retry, RetryAgain)
+	}
+	setSubmitDefaults(&c.Submit, c.Reports)
+}
+
+func setSubmitDefaults(s *ClassSubmit, reports ReportsType) {
+	setDefault(&s.Method, SubmitPaste)
+	if s.SettleMilliseconds == nil {
+		s.SettleMilliseconds = ptr.To[int32](DefaultSettleMilliseconds)
+	}
+	setDefault(&s.Key, DefaultSubmitKey)
+	if reports == ReportsNone {
+		setDefault(&s.Confirm, ConfirmScreen)
+	}
+	setDefault(&s.Confirm, ConfirmReport)
+	setDefault(&s.WhileWorking, WhileWorkingWait)
+	if s.Method == SubmitArgument && len(s.Arguments) == 0 {
+		s.Arguments = []string{"$(" + VarPrompt + ")"}
 	}
 }
 

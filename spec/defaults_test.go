@@ -19,6 +19,7 @@ func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 		ClientClassName:               "exec",
 		Client:                        ClientSpec{Command: []string{"sh"}, ShellMode: "Interactive"},
 		Workspace:                     WorkspaceSpec{Type: "Directory"},
+		ProvisioningPolicy:            "Eager",
 		RestartPolicy:                 "Always",
 		RecoveryPolicy:                "Resume",
 		UpdateStrategy:                UpdateStrategy{Type: "WhenIdle"},
@@ -84,8 +85,11 @@ func TestOnlyWhatAClientWasStartedFromIsALaunchDifference(t *testing.T) {
 			s.RestartPolicy, s.RecoveryPolicy, s.Suspend, s.DeletionPolicy = RestartNever, RecoveryResume, false, DeletionDelete
 			s.UpdateStrategy.Type, s.StartupTimeoutSeconds, s.TerminationGracePeriodSeconds = UpdateOnRestart, nil, nil
 		}, nil},
-		"terminal":       {func(s *SessionSpec) { s.Terminal = TerminalSpec{Columns: 99} }, nil},
-		"workspace type": {func(s *SessionSpec) { s.Workspace.Type = WorkspaceDirectory }, nil},
+		"when there is a client":            {func(s *SessionSpec) { s.ProvisioningPolicy = ProvisioningEager }, nil},
+		"first turn of a conversation":      {func(s *SessionSpec) { s.InitialPrompt = "something else" }, nil},
+		"no first turn of any conversation": {func(s *SessionSpec) { s.InitialPrompt = "" }, nil},
+		"terminal":                          {func(s *SessionSpec) { s.Terminal = TerminalSpec{Columns: 99} }, nil},
+		"workspace type":                    {func(s *SessionSpec) { s.Workspace.Type = WorkspaceDirectory }, nil},
 		"where args begin": {func(s *SessionSpec) {
 			s.Client.Command, s.Client.Args = append(s.Client.Command, s.Client.Args[0]), s.Client.Args[1:]
 		}, nil},
@@ -117,6 +121,8 @@ func TestAnotherRevisionOfAClassIsALaunchDifference(t *testing.T) {
 	assert.Equal(t, []string{"the client class"}, ClassDiff("", first), "a declared class takes the place of a built-in one")
 	declared.Spec.Attention, declared.Spec.Stop.Signal = nil, "SIGINT"
 	assert.Empty(t, ClassDiff(first, ClassRevision(declared)), "what recognises and stops a client does not start it")
+	declared.Spec.Submit = ClassSubmit{Method: SubmitArgument, Arguments: []string{"-p", "$(PROMPT)"}, Key: "C-j"}
+	assert.Empty(t, ClassDiff(first, ClassRevision(declared)), "how a client is given a turn is asked at the next turn")
 	declared.Spec.Resume.Command = append(declared.Spec.Resume.Command, "--verbose")
 	assert.Equal(t, []string{"the client class"}, ClassDiff(first, ClassRevision(declared)))
 }
@@ -128,7 +134,10 @@ func TestDefaultsOfAClassAreThoseOfTheDocumentation(t *testing.T) {
 		Conversation: ClassConversation{Identity: "None"}, Reports: "None",
 		Ready:    ClassReady{TimeoutSeconds: ptr.To[int32](30)},
 		Failures: []FailureRule{{Retry: "Again"}, {Retry: "Hold"}},
-		Stop:     ClassStop{Signal: "SIGTERM"},
+		Submit: ClassSubmit{
+			Method: "Paste", SettleMilliseconds: ptr.To[int32](300), Key: "Enter", Confirm: "Screen", WhileWorking: "Wait",
+		},
+		Stop: ClassStop{Signal: "SIGTERM"},
 	}
 	assert.Equal(t, want, c)
 	SetClassDefaults(&c)
@@ -136,6 +145,37 @@ func TestDefaultsOfAClassAreThoseOfTheDocumentation(t *testing.T) {
 	typed := ClientClassSpec{Stop: ClassStop{Keys: []string{"C-c"}}}
 	SetClassDefaults(&typed)
 	assert.Empty(t, typed.Stop.Signal, "keys are typed instead")
+}
+
+func TestDefaultsOfSubmitFollowTheReportsAndTheMethod(t *testing.T) {
+	for _, reports := range []ReportsType{ReportsClaude, ReportsCodex} {
+		c := ClientClassSpec{Reports: reports}
+		SetClassDefaults(&c)
+		assert.Equal(t, ConfirmReport, c.Submit.Confirm, reports)
+	}
+	kept := ClientClassSpec{Reports: ReportsClaude, Submit: ClassSubmit{
+		Method: SubmitQueue, SettleMilliseconds: ptr.To[int32](0), Key: "C-m", Confirm: ConfirmScreen, WhileWorking: WhileWorkingQueue,
+	}}
+	want := *kept.Submit.DeepCopy()
+	SetClassDefaults(&kept)
+	assert.Equal(t, want, kept.Submit, "what a person wrote stays")
+	for _, c := range []struct{ given, want []string }{{nil, []string{"$(PROMPT)"}}, {[]string{"-p", "$(PROMPT)"}, []string{"-p", "$(PROMPT)"}}} {
+		class := ClientClassSpec{Submit: ClassSubmit{Method: SubmitArgument, Arguments: c.given}}
+		SetClassDefaults(&class)
+		assert.Equal(t, c.want, class.Submit.Arguments)
+		again := *class.DeepCopy()
+		SetClassDefaults(&again)
+		assert.Equal(t, class, again)
+	}
+}
+
+func TestWayInWhichABuiltInClassTakesATurnIsSaidInFull(t *testing.T) {
+	assert.Equal(t, ClassSubmit{
+		Method: SubmitPaste, SettleMilliseconds: ptr.To[int32](300), Key: "Enter", Confirm: ConfirmScreen, WhileWorking: WhileWorkingWait,
+	}, ResolveClass(ClassExec, nil).Spec.Submit)
+	for _, name := range []string{ClassClaude, ClassCodex} {
+		assert.Equal(t, ConfirmReport, ResolveClass(name, nil).Spec.Submit.Confirm, name)
+	}
 }
 
 func TestDefaultsAndEmptyListsAreNoLaunchDifference(t *testing.T) {

@@ -85,6 +85,11 @@ spec:
   terminal: {columns: 20, rows: 5, historyLimit: 0}
   conversation: {id: 0b5c7f5e-1, missingPolicy: Hold}
   deletionPolicy: Orphan
+  provisioningPolicy: OnDemand
+  initialPrompt: |
+    Read the notes:
+
+    	"a; b" 🙂
 `
 
 func TestEveryFieldArrivesWhereItBelongs(t *testing.T) {
@@ -117,6 +122,8 @@ func TestEveryFieldArrivesWhereItBelongs(t *testing.T) {
 		Terminal:                      TerminalSpec{Columns: 20, Rows: 5, HistoryLimit: &zero},
 		Conversation:                  ConversationSpec{ID: "0b5c7f5e-1", MissingPolicy: MissingHold},
 		DeletionPolicy:                DeletionOrphan,
+		ProvisioningPolicy:            ProvisioningOnDemand,
+		InitialPrompt:                 "Read the notes:\n\n\t\"a; b\" 🙂\n",
 	}, s.Spec)
 }
 

@@ -12,11 +12,12 @@ import (
 )
 
 // The fields of a Session that only its class can judge.
-var fieldsForClass = []string{"spec.clientClassName", "spec.client.command", "spec.client.args", "spec.client.startArgs", "spec.conversation.id"}
+var fieldsForClass = []string{"spec.clientClassName", "spec.client.command", "spec.client.args", "spec.client.startArgs", "spec.conversation.id", "spec.initialPrompt"}
 
 // ValidateForClass says what in a valid Session its class does not permit: a command
 // beside that of the class, none where the class has none, a conversation for a client
-// without, and arguments that name another conversation than the class does.
+// without, an initial prompt that is too long for it, and arguments that name another
+// conversation than the class does.
 func ValidateForClass(s *Session, class *ClientClass) field.ErrorList {
 	var errs field.ErrorList
 	command := field.NewPath("spec", "client", "command")
@@ -32,6 +33,9 @@ func ValidateForClass(s *Session, class *ClientClass) field.ErrorList {
 	if s.Spec.Conversation.ID != "" && class.Spec.Conversation.Identity == IdentityNone {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "conversation", "id"), s.Spec.Conversation.ID,
 			fmt.Sprintf("a client of class %s has no conversation", class.Name)))
+	}
+	if err := CheckPromptFor(&class.Spec, s.Spec.InitialPrompt); err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "initialPrompt"), field.OmitValueType{}, err.Error()))
 	}
 	client := field.NewPath("spec", "client")
 	errs = append(errs, namesConversation(client.Child("args"), s.Spec.Client.Args, class)...)

@@ -9,6 +9,10 @@ import "regexp"
 // client may be used again.
 const GroupUntil = "until"
 
+// GroupText is the group of a composer's pattern that catches what stands in the input
+// line.
+const GroupText = "text"
+
 // CompilePattern compiles a pattern of a client class as it is meant: ^ and $ stand
 // for the ends of a line, \z for the end of the screen.
 func CompilePattern(pattern string) (*regexp.Regexp, error) {

@@ -74,6 +74,7 @@ var (
 		ReasonTerminated:   StatusTerminated,
 		ReasonCompleted:    StatusCompleted,
 		ReasonNotRecovered: StatusDormant,
+		ReasonDormant:      StatusDormant,
 	}
 	waiting = map[string]Status{
 		ReasonConfirming:       StatusUnknown,

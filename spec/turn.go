@@ -141,10 +141,11 @@ type ClassSubmit struct {
 	Method SubmitMethod `json:"method,omitempty"`
 	// SettleMilliseconds between the paste and the submit key. Default 300, 0 to 10000.
 	SettleMilliseconds *int32 `json:"settleMilliseconds,omitempty"`
-	// Key that submits what was pasted, in tmux's notation. Default Enter.
+	// Key that submits what was pasted, in tmux's notation, such as Enter or C-m. Default
+	// Enter.
 	Key string `json:"key,omitempty"`
 	// Confirm says what proves that the client has the turn. Default Report for a class
-	// with reports, else Screen.
+	// with reports, else Screen; Report needs reports.
 	Confirm SubmitConfirm `json:"confirm,omitempty"`
 	// WhileWorking says what is done with a turn that comes while the client works on
 	// another. Default Wait.
@@ -153,10 +154,14 @@ type ClassSubmit struct {
 	Composer ClassComposer `json:"composer,omitempty"`
 	// Command of method Queue puts the prompt, which it reads from its standard input or
 	// finds for $(PROMPT) in its arguments, into the client's own queue. It is run in the
-	// client's environment and directory.
+	// client's environment and directory. Required for method Queue, and for no other.
+	// With $(PROMPT) every process of the host can read the prompt while the command
+	// runs, and 100 KiB are the longest that is taken; standard input has neither fault.
 	Command []string `json:"command,omitempty"`
-	// Arguments of method Argument are appended to the start and resume command of a
-	// client that begins with a turn. Default [$(PROMPT)].
+	// Arguments of method Argument, with $(PROMPT) among them, are appended to the start
+	// and resume command of a client that begins with a turn. Every process of the host
+	// can read the prompt as long as the client runs, and 100 KiB are the longest that is
+	// taken. Default [$(PROMPT)]; for no other method.
 	Arguments []string `json:"arguments,omitempty"`
 }
 
@@ -199,12 +204,12 @@ const (
 
 // ClassComposer is what the screen shows of the client's input line.
 type ClassComposer struct {
-	// Pattern is a regular expression (RE2, multi-line) whose group text is what stands in
-	// the input line, faint text, such as a hint, left out. Without it it is not known
+	// Pattern is a regular expression (RE2, multi-line) whose group named text, (?P<text>…),
+	// is what stands in the input line, faint text, such as a hint, left out. Without it it is not known
 	// whether a pasted text was submitted.
 	Pattern string `json:"pattern,omitempty"`
-	// Pasted is a regular expression that what stands for a long paste in the input line
-	// matches, such as \[Pasted text #\d+.
+	// Pasted is a regular expression (RE2, multi-line) that what stands for a long paste in
+	// the input line matches, such as \[Pasted text #\d+. It needs Pattern.
 	Pasted string `json:"pasted,omitempty"`
 }
 

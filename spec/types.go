@@ -49,10 +49,13 @@ type SessionSpec struct {
 	Client ClientSpec `json:"client,omitempty"`
 	// Workspace is where it runs.
 	Workspace WorkspaceSpec `json:"workspace"`
-	// ProvisioningPolicy says when there is a client at all. Default Eager.
+	// ProvisioningPolicy says when there is a client at all: always, or from the next
+	// demand until the client ends. Default Eager.
 	ProvisioningPolicy ProvisioningPolicy `json:"provisioningPolicy,omitempty"`
-	// InitialPrompt is the first turn of each conversation that muxlet begins, at most
-	// 1 MiB. An edit of it restarts nothing.
+	// InitialPrompt is the first turn of each conversation that muxlet begins; none when it
+	// is empty. It is UTF-8 of at most 1 MiB, with newline and tab as the only control
+	// characters; newlines at its end stay in the file and are no part of the turn. An edit
+	// of it restarts nothing, and is the first turn of the next conversation.
 	InitialPrompt string `json:"initialPrompt,omitempty"`
 	// RestartPolicy says what a client's own exit means. A client lost with its
 	// pane, its tmux server or its host is a failure, never its own exit.

@@ -20,16 +20,29 @@ import (
 func Validate(s *Session) field.ErrorList {
 	path := field.NewPath("metadata")
 	errs := validateMetadata(&s.ObjectMeta, path, "session", "checkout-bug")
-	if s.Namespace != "" && s.Namespace != Namespace {
-		errs = append(errs, field.Invalid(path.Child("namespace"), s.Namespace,
-			fmt.Sprintf("%q does not exist here: leave the namespace out; the only one is %s", s.Namespace, Namespace)))
-	}
+	errs = append(errs, validateNamespace(s.Namespace, path.Child("namespace"))...)
 	return append(errs, validateSpec(&s.Spec, field.NewPath("spec"))...)
+}
+
+// validateNamespace checks that of an object that has one.
+func validateNamespace(namespace string, at *field.Path) field.ErrorList {
+	if namespace == "" || namespace == Namespace {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, namespace,
+		fmt.Sprintf("%q does not exist here: leave the namespace out; the only one is %s", namespace, Namespace))}
 }
 
 // validateMetadata checks what an object of any kind has, called as what says.
 func validateMetadata(s *metav1.ObjectMeta, path *field.Path, what, example string) field.ErrorList {
-	errs := validateName(s.Name, path.Child("name"), what, example)
+	errs := append(validateName(s.Name, path.Child("name"), what, example), validateTags(s, path)...)
+	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return errs
+}
+
+// validateTags checks labels and annotations.
+func validateTags(s *metav1.ObjectMeta, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	for key, value := range s.Labels {
 		at := path.Child("labels").Key(key)
 		errs = append(errs, qualified(at, key)...)
@@ -90,6 +103,10 @@ func validateSpec(s *SessionSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validateClient(&s.Client, path.Child("client"))...)
 	errs = append(errs, validateWorkspace(&s.Workspace, path.Child("workspace"))...)
 	errs = append(errs, validateConversation(&s.Conversation, path.Child("conversation"))...)
+	errs = append(errs, oneOf(path.Child("provisioningPolicy"), s.ProvisioningPolicy, ProvisioningEager, ProvisioningOnDemand)...)
+	if s.InitialPrompt != "" {
+		errs = append(errs, validatePrompt(s.InitialPrompt, path.Child("initialPrompt"))...)
+	}
 	errs = append(errs, oneOf(path.Child("restartPolicy"), s.RestartPolicy, RestartAlways, RestartOnFailure, RestartNever)...)
 	errs = append(errs, oneOf(path.Child("recoveryPolicy"), s.RecoveryPolicy, RecoveryResume, RecoveryDormant)...)
 	errs = append(errs, oneOf(path.Child("updateStrategy", "type"), s.UpdateStrategy.Type, UpdateWhenIdle, UpdateRecreate, UpdateOnRestart)...)

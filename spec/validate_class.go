@@ -41,6 +41,8 @@ func validateClassSpec(c *ClientClassSpec, path *field.Path) field.ErrorList {
 		errs = append(errs, oneOf(at.Child("retry"), rule.Retry, RetryAgain, RetryHold)...)
 	}
 	errs = append(errs, validateEngine(c.Engine.Executable, path.Child("engine", "executable"))...)
+	errs = append(errs, validateSubmit(&c.Submit, c.Reports, path.Child("submit"))...)
+	errs = append(errs, validatePromptPlaces(c, path)...)
 	errs = append(errs, validateStop(&c.Stop, path.Child("stop"))...)
 	errs = append(errs, validateCredentials(c.Credentials.Env, path.Child("credentials", "env"))...)
 	errs = append(errs, validateEnv(c.Env, path.Child("env"))...)
@@ -237,11 +239,16 @@ func validateStop(s *ClassStop, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("there are %d keys; at most %d are typed", len(s.Keys), maxKeys)))
 	}
 	for i, key := range s.Keys {
-		if key == "" || len(key) > maxKeyBytes || strings.ContainsFunc(key, notInKey) {
-			errs = append(errs, field.Invalid(at.Index(i), key, fmt.Sprintf("%q is no key; write it as tmux does, such as C-c, Escape or Enter", key)))
-		}
+		errs = append(errs, validateKey(key, at.Index(i))...)
 	}
 	return errs
+}
+
+func validateKey(key string, at *field.Path) field.ErrorList {
+	if key == "" || len(key) > maxKeyBytes || strings.ContainsFunc(key, notInKey) {
+		return field.ErrorList{field.Invalid(at, key, fmt.Sprintf("%q is no key; write it as tmux does, such as C-c, Escape or Enter", key))}
+	}
+	return nil
 }
 
 func notInKey(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }

@@ -48,9 +48,12 @@ func TestValidSessionsAreAccepted(t *testing.T) {
 			s.Spec.StartupTimeoutSeconds, s.Spec.TerminationGracePeriodSeconds = ptr.To[int32](3600), ptr.To[int32](3600)
 			s.Spec.Terminal = TerminalSpec{Columns: 1000, Rows: 1000, HistoryLimit: ptr.To[int32](1_000_000)}
 		},
-		"empty value":         func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "_a9"}} },
-		"names like reserved": func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "TMUX_TMPDIR"}, {Name: "MUXLET"}} },
-		"long word":           func(s *Session) { s.Spec.Client.Args = []string{strings.Repeat("x", maxWordBytes-1)} },
+		"at a demand alone":      func(s *Session) { s.Spec.ProvisioningPolicy = ProvisioningOnDemand },
+		"initial prompt":         func(s *Session) { s.Spec.InitialPrompt = "a\n\tb; \"c\" 🙂\n\n" },
+		"longest initial prompt": func(s *Session) { s.Spec.InitialPrompt = strings.Repeat("x", MaxPromptBytes) + "\n" },
+		"empty value":            func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "_a9"}} },
+		"names like reserved":    func(s *Session) { s.Spec.Client.Env = []EnvVar{{Name: "TMUX_TMPDIR"}, {Name: "MUXLET"}} },
+		"long word":              func(s *Session) { s.Spec.Client.Args = []string{strings.Repeat("x", maxWordBytes-1)} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := valid()
@@ -114,10 +117,13 @@ func TestInvalidSessionsAreRefusedWithFieldAndReason(t *testing.T) {
 		"NUL in a directory": {func(s *Session) { s.Spec.Workspace.Directory = "/\x00" }, []string{"spec.workspace.directory: a path cannot have a NUL byte"}},
 		"workspace type":     {func(s *Session) { s.Spec.Workspace.Type = "Dir" }, []string{`spec.workspace.type: "Dir" is not one of Directory, DirectoryOrCreate`}},
 
-		"restart policy":  {func(s *Session) { s.Spec.RestartPolicy = "OnFail" }, []string{`spec.restartPolicy: "OnFail" is not one of Always, OnFailure, Never (did you mean "OnFailure"?)`}},
-		"recovery policy": {func(s *Session) { s.Spec.RecoveryPolicy = "Ignore" }, []string{`spec.recoveryPolicy: "Ignore" is not one of Resume, Dormant`}},
-		"update strategy": {func(s *Session) { s.Spec.UpdateStrategy.Type = "Recrate" }, []string{`spec.updateStrategy.type: "Recrate" is not one of WhenIdle, Recreate, OnRestart (did you mean "Recreate"?)`}},
-		"deletion policy": {func(s *Session) { s.Spec.DeletionPolicy = "Keep" }, []string{`spec.deletionPolicy: "Keep" is not one of Delete, Orphan`}},
+		"restart policy":               {func(s *Session) { s.Spec.RestartPolicy = "OnFail" }, []string{`spec.restartPolicy: "OnFail" is not one of Always, OnFailure, Never (did you mean "OnFailure"?)`}},
+		"provisioning":                 {func(s *Session) { s.Spec.ProvisioningPolicy = "Ondemand" }, []string{`spec.provisioningPolicy: "Ondemand" is not one of Eager, OnDemand (did you mean "OnDemand"?)`}},
+		"escape in the initial prompt": {func(s *Session) { s.Spec.InitialPrompt = "secret\x1b[A" }, []string{"spec.initialPrompt: the prompt has the control character U+001B (escape) at byte offset 6, which a terminal takes for a key: newline and tab are the only control characters that can be sent"}},
+		"blank initial prompt":         {func(s *Session) { s.Spec.InitialPrompt = " \n" }, []string{"spec.initialPrompt: the prompt is white space alone"}},
+		"recovery policy":              {func(s *Session) { s.Spec.RecoveryPolicy = "Ignore" }, []string{`spec.recoveryPolicy: "Ignore" is not one of Resume, Dormant`}},
+		"update strategy":              {func(s *Session) { s.Spec.UpdateStrategy.Type = "Recrate" }, []string{`spec.updateStrategy.type: "Recrate" is not one of WhenIdle, Recreate, OnRestart (did you mean "Recreate"?)`}},
+		"deletion policy":              {func(s *Session) { s.Spec.DeletionPolicy = "Keep" }, []string{`spec.deletionPolicy: "Keep" is not one of Delete, Orphan`}},
 		"low numbers": {func(s *Session) {
 			s.Spec.StartupTimeoutSeconds, s.Spec.TerminationGracePeriodSeconds = ptr.To[int32](0), ptr.To[int32](-1)
 			s.Spec.Terminal = TerminalSpec{Columns: 19, Rows: 4, HistoryLimit: ptr.To[int32](-1)}
@@ -171,6 +177,7 @@ func TestClassJudgesWhatOnlyItKnows(t *testing.T) {
 		"claude with a conversation of its arguments": {"claude", "spec: {client: {args: [--model, opus, --resume, x]}, workspace: {directory: /}}", []string{"f:4:23: spec.client.args: --resume is for class claude to say; to take up another conversation, name it in spec.conversation.id"}},
 		"the same in one word, at the start alone":    {"claude", "spec: {client: {startArgs: [--session-id=x]}, workspace: {directory: /}}", []string{"f:4:28: spec.client.startArgs: --session-id is for class claude to say; to take up another conversation, name it in spec.conversation.id"}},
 		"codex takes its id without a flag":           {"codex", "spec: {client: {args: [-c, model=x]}, workspace: {directory: /}}", nil},
+		"a first turn":                                {"exec", "spec: {client: {command: [sh]}, initialPrompt: hello, workspace: {directory: /}}", nil},
 		"exec with neither, by default":               {"exec", "spec: {workspace: {directory: /}}", []string{runs}},
 	} {
 		t.Run(name, func(t *testing.T) {
