@@ -103,11 +103,11 @@ func TestPromptThatBecomesAWordOfACommandLineIsShorter(t *testing.T) {
 	queue := &ClientClassSpec{Submit: ClassSubmit{Method: SubmitQueue, Command: []string{"agent", "queue"}}}
 	word := &ClientClassSpec{Submit: ClassSubmit{Method: SubmitQueue, Command: []string{"agent", "queue", "$(PROMPT)"}}}
 	for _, class := range []*ClientClassSpec{pasted, queue} {
-		assert.NoError(t, CheckPromptFor(class, long))
+		require.NoError(t, CheckPromptFor(class, long))
 	}
 	for _, class := range []*ClientClassSpec{argument, word} {
-		assert.NoError(t, CheckPromptFor(class, long[1:]+"\n"))
-		assert.EqualError(t, CheckPromptFor(class, long), "the prompt has 102401 bytes; this class gives it to its client as a word of a command line, which has at most 102400: put the text into a file and name that")
+		require.NoError(t, CheckPromptFor(class, long[1:]+"\n"))
+		require.EqualError(t, CheckPromptFor(class, long), "the prompt has 102401 bytes; this class gives it to its client as a word of a command line, which has at most 102400: put the text into a file and name that")
 	}
 	s := valid()
 	s.Spec.InitialPrompt = long
