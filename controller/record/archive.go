@@ -63,6 +63,7 @@ func (s *Store) Archived(name string, notBefore time.Time) (r Record, ok bool) {
 		if durable.Read(path, Version, &found) != nil || found.Name != name {
 			continue
 		}
+		withDefaults(&found)
 		r, newest, ok = found, info.ModTime(), true
 	}
 	return r, ok

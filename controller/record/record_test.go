@@ -38,11 +38,13 @@ func full() Record {
 		Suspend:   true,
 	}
 	spec.SetDefaults(&s)
+	class := spec.ClientClassSpec{Start: spec.ClassCommand{Command: []string{"claude"}}, Env: s.Client.Env}
+	spec.SetClassDefaults(&class)
 	process := observe.Process{PID: 4711, Ticks: 1<<63 + 5}
 	server := observe.Server{Process: process, StartTime: 1700000000, Socket: "/run/muxlet/tmux.sock", Version: "3.3a", Instance: "i"}
 	return Record{
 		UID: uid, Name: "shop", CreatedAt: now, Generation: 3, Spec: &s, Labels: map[string]string{"repo": "shop"}, File: "/m/shop.yaml", Held: "held", RemovedAt: now, LastFailed: "a3",
-		Class: &spec.ClientClassSpec{Start: spec.ClassCommand{Command: []string{"claude"}}, Env: s.Client.Env}, ClassName: spec.ClassClaude, ClassRevision: "r1",
+		Class: &class, ClassName: spec.ClassClaude, ClassRevision: "r1",
 		Conversation: conversation("c2"), History: []PastConversation{{Conversation: *conversation("c1"), ReplacedAt: now, Reason: spec.ReplacedCleared}}, AdoptedID: "c0",
 		Incarnation: 4,
 		Attempt: &Attempt{

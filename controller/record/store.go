@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/durable"
 )
 
@@ -219,7 +220,20 @@ func readRecord(path, uid string) (Record, error) {
 	if r.UID != uid {
 		return Record{}, fmt.Errorf("%w: file of %s holds %s", durable.ErrCorrupt, uid, r.UID)
 	}
+	withDefaults(&r)
 	return r, nil
+}
+
+// withDefaults fills in the fields that the muxlet which wrote the record did not know.
+// Without them the same document would look like an edit of each session after an
+// upgrade, and a session that goes on with its last good class would have parts of one.
+func withDefaults(r *Record) {
+	if r.Spec != nil {
+		spec.SetDefaults(r.Spec)
+	}
+	if r.Class != nil {
+		spec.SetClassDefaults(r.Class)
+	}
 }
 
 // Save makes r the current generation, durably, and keeps the one before it. The

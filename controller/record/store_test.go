@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/durable"
 )
 
@@ -328,6 +329,26 @@ func TestTheGoldenRecordsAreRead(t *testing.T) {
 			requireWithin(t, file, before, after)
 		}
 	}
+}
+
+// An upgrade is no edit: what the muxlet that wrote a record did not know has its
+// default in it, as it has in a document.
+func TestAFieldThatIsNewerThanARecordHasItsDefaultInIt(t *testing.T) {
+	s := newStore(t)
+	data, err := os.ReadFile("testdata/v2.json")
+	require.NoError(t, err)
+	require.NotContains(t, string(data), "provisioningPolicy")
+	require.NotContains(t, string(data), "submit")
+	require.NoError(t, os.WriteFile(s.path(uid), data, 0o600))
+	r := load(t, s).Records[0]
+	require.Equal(t, spec.ProvisioningEager, r.Spec.ProvisioningPolicy)
+	require.Equal(t, spec.SubmitPaste, r.Class.Submit.Method)
+
+	require.NoError(t, s.Archive(r))
+	require.NoError(t, os.WriteFile(filepath.Join(s.archive(), uid+".json"), data, 0o600))
+	archived, ok := s.Archived(r.Name, time.Time{})
+	require.True(t, ok)
+	require.Equal(t, r, archived)
 }
 
 // requireWithin fails for anything in old that is not the same in grown, which may

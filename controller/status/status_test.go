@@ -90,6 +90,8 @@ func obstructed(reason string) given {
 
 func suspendedSpec(in *Input) { in.Plan.Record.Spec.Suspend = true }
 
+func onDemand(in *Input) { in.Plan.Record.Spec.ProvisioningPolicy = spec.ProvisioningOnDemand }
+
 func edited(in *Input) { in.Plan.Record.Spec.Client.Command = []string{"agent", "--new"} }
 
 // executed: the receipt of this pass has made the client.
@@ -143,6 +145,8 @@ func TestConditions(t *testing.T) {
 		{"nothing could be observed", up("", blind), spec.ConditionClientAlive, unknown, spec.ReasonTmuxTimeout},
 		{"nothing could be observed of one without a client", down("", blind), spec.ConditionClientAlive, unknown, spec.ReasonTmuxTimeout},
 		{"there is none", down(spec.ReasonCompleted), spec.ConditionClientAlive, no, spec.ReasonNoClient},
+		{"there is none until a demand", down(spec.ReasonDormant, onDemand), spec.ConditionClientAlive, no, spec.ReasonNoClient},
+		{"there was one, and there is none until a demand", up(spec.ReasonDormant, onDemand, judged(observe.Gone)), spec.ConditionClientAlive, no, spec.ReasonNoClient},
 		{"there is none yet", down(spec.ReasonStarting, attempted), spec.ConditionClientAlive, no, spec.ReasonStarting},
 		{"others run, and none of them is the session's", down(spec.ReasonDuplicateClient, func(in *Input) { in.Seen.Clients = make([]observe.MarkedProcess, 2) }), spec.ConditionClientAlive, no, spec.ReasonDuplicateClient},
 
@@ -151,6 +155,7 @@ func TestConditions(t *testing.T) {
 		{"the client is what the spec says", up(spec.ReasonRunning), spec.ConditionUpToDate, yes, spec.ReasonUpToDate},
 		{"there is no spec to compare with", up(spec.ReasonRunning, func(in *Input) { in.Plan.Record.Spec = nil }), spec.ConditionUpToDate, unknown, spec.ReasonLaunchedSpecUnknown},
 		{"there is no client", down(spec.ReasonCompleted), spec.ConditionUpToDate, yes, spec.ReasonNoClient},
+		{"there is no client until a demand", down(spec.ReasonDormant, onDemand), spec.ConditionUpToDate, yes, spec.ReasonNoClient},
 		{"an edit waits", up(spec.ReasonRunning, edited, func(in *Input) { in.Plan.Pending = "spec.client.command changed: waits" }), spec.ConditionUpToDate, no, spec.ReasonUpdatePending},
 		{"an edit is being carried out, in each pass of that", up(spec.ReasonStopping, edited, stopping(client)), spec.ConditionUpToDate, no, spec.ReasonUpdating},
 		{"what was started is not known", up(spec.ReasonRunning, edited, func(in *Input) { in.Plan.Record.Client.Launched = nil }), spec.ConditionUpToDate, unknown, spec.ReasonLaunchedSpecUnknown},
@@ -160,6 +165,7 @@ func TestConditions(t *testing.T) {
 		{"ready since just now", up(spec.ReasonStarted, executed(observe.Running)), spec.ConditionReady, yes, spec.ReasonRunning},
 		{"ready and adopted", up(spec.ReasonAdopted), spec.ConditionReady, yes, spec.ReasonRunning},
 		{"not ready while it is being ended", up(spec.ReasonStopping, stopping(client)), spec.ConditionReady, no, spec.ReasonStopping},
+		{"not ready at rest until a demand", down(spec.ReasonDormant, onDemand), spec.ConditionReady, no, spec.ReasonDormant},
 		{"not ready without a client", down(spec.ReasonCrashLoopBackOff), spec.ConditionReady, no, spec.ReasonCrashLoopBackOff},
 		{"not known to be ready", up("", blind), spec.ConditionReady, unknown, spec.ReasonTmuxTimeout},
 		{"not known to be ready, by its process", up(spec.ReasonProcessUnknown, judged(observe.LivenessUnknown)), spec.ConditionReady, unknown, spec.ReasonProcessUnknown},
@@ -175,6 +181,7 @@ func TestConditions(t *testing.T) {
 		{"stalled", down(spec.ReasonCommandNotFound), spec.ConditionStalled, yes, spec.ReasonCommandNotFound},
 		{"not stalled in back-off", down(spec.ReasonCrashLoopBackOff), spec.ConditionStalled, no, spec.ReasonProgressing},
 		{"not stalled at rest", down(spec.ReasonCompleted), spec.ConditionStalled, no, spec.ReasonProgressing},
+		{"not stalled at rest until a demand", down(spec.ReasonDormant, onDemand), spec.ConditionStalled, no, spec.ReasonProgressing},
 		{"not known to be stalled", up("", blind), spec.ConditionStalled, unknown, spec.ReasonTmuxTimeout},
 		{"a full disk stalls whatever is observed", up("", blind, func(in *Input) { in.Plan.Verdict.Reason = spec.ReasonStateUnwritable }), spec.ConditionStalled, yes, spec.ReasonStateUnwritable},
 	} {
