@@ -115,13 +115,16 @@ type Removal struct {
 	GuardPercent int32 `json:"guardPercent"`
 }
 
-// Activity is how what a client is doing is told. It never decides liveness.
+// Activity is how what a client is doing is told, and whether that asks for a person.
+// It never decides liveness.
 type Activity struct {
 	// ReportTTL is how long a client's last report is believed when its own files and
 	// its screen say nothing. Default 5m, 1s to 24h.
 	ReportTTL metav1.Duration `json:"reportTTL"`
-	// FocusAfter is the age of the last report from which on the screen of a client that
-	// says to be working is looked at, and how often. Default 5s, 100ms to 1h.
+	// FocusAfter is how long a session's pane has to be in front of a person, attached and
+	// active, for the session to count as seen: it does not ask for attention then until it
+	// does new work. It is also the age of the last report from which on the screen of a
+	// client that says to be working is looked at, and how often. Default 5s, 100ms to 1h.
 	FocusAfter metav1.Duration `json:"focusAfter"`
 }
 
@@ -129,6 +132,15 @@ type Activity struct {
 type Retention struct {
 	// Events is the number of events. Default 1000, 1 to 100000.
 	Events int32 `json:"events"`
+	// Turns is how many turns that are over are kept of each session; those that are not
+	// over are kept in any case. Default 100, 1 to 100000.
+	Turns int32 `json:"turns"`
+	// TurnAge is how long a turn that is over is kept. Default 720h, 0s to 87600h.
+	TurnAge metav1.Duration `json:"turnAge"`
+	// TurnBytes is how much the prompts of all turns of all sessions may take together:
+	// beyond it those of turns that are over are dropped, the oldest first, while the turns
+	// themselves stay. Default 256Mi, 1Mi to 64Gi.
+	TurnBytes resource.Quantity `json:"turnBytes"`
 	// Archive is how long the record of a removed session is kept. Default 720h,
 	// 0s to 87600h.
 	Archive metav1.Duration `json:"archive"`
@@ -177,8 +189,11 @@ func defaults() MuxletConfiguration {
 		MassDeath: MassDeath{MinSessions: 5, Percent: 50},
 		Removal:   Removal{Settle: duration(3 * time.Second), GuardMin: 3, GuardPercent: 50},
 		Activity:  Activity{ReportTTL: duration(5 * time.Minute), FocusAfter: duration(5 * time.Second)},
-		Retention: Retention{Events: 1000, Archive: duration(720 * time.Hour), ReportSpool: resource.MustParse("64Mi")},
-		Logging:   Logging{Format: LogText},
+		Retention: Retention{
+			Events: 1000, Turns: 100, TurnAge: duration(720 * time.Hour), TurnBytes: resource.MustParse("256Mi"),
+			Archive: duration(720 * time.Hour), ReportSpool: resource.MustParse("64Mi"),
+		},
+		Logging: Logging{Format: LogText},
 	}
 }
 

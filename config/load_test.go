@@ -74,15 +74,17 @@ func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 		"settle":     {c.Removal.Settle.Duration, 3 * time.Second},
 		"reportTTL":  {c.Activity.ReportTTL.Duration, 5 * time.Minute},
 		"focusAfter": {c.Activity.FocusAfter.Duration, 5 * time.Second},
+		"turnAge":    {c.Retention.TurnAge.Duration, 720 * time.Hour},
 		"archive":    {c.Retention.Archive.Duration, 720 * time.Hour},
 	} {
 		assert.Equal(t, d[1], d[0], name)
 	}
-	assert.Equal(t, []int32{4, 5, 50, 3, 50, 1000, 0}, []int32{
+	assert.Equal(t, []int32{4, 5, 50, 3, 50, 1000, 100, 0}, []int32{
 		c.Starts.MaxInFlight, c.MassDeath.MinSessions, c.MassDeath.Percent, c.Removal.GuardMin, c.Removal.GuardPercent,
-		c.Retention.Events, c.Logging.Verbosity,
+		c.Retention.Events, c.Retention.Turns, c.Logging.Verbosity,
 	})
 	assert.EqualValues(t, 64<<20, c.Retention.ReportSpool.Value())
+	assert.EqualValues(t, 256<<20, c.Retention.TurnBytes.Value())
 	c.Manifests = []string{"/m"}
 	assert.Empty(t, Validate(&c))
 }
@@ -100,7 +102,7 @@ starts: {maxInFlight: 1}
 massDeath: {minSessions: 2, percent: 100}
 removal: {settle: 0s, guardMin: 1, guardPercent: 1}
 activity: {reportTTL: 2m, focusAfter: 100ms}
-retention: {events: 5, archive: 24h, reportSpool: 1Mi}
+retention: {events: 5, turns: 7, turnAge: 0s, turnBytes: 64Gi, archive: 24h, reportSpool: 1Mi}
 logging: {format: json, verbosity: 2}
 `
 
@@ -125,7 +127,7 @@ func TestEverySettingIsRead(t *testing.T) {
 		MassDeath:    MassDeath{MinSessions: 2, Percent: 100},
 		Removal:      Removal{GuardMin: 1, GuardPercent: 1},
 		Activity:     Activity{ReportTTL: duration(2 * time.Minute), FocusAfter: duration(100 * time.Millisecond)},
-		Retention:    Retention{Events: 5, Archive: duration(24 * time.Hour), ReportSpool: resource.MustParse("1Mi")},
+		Retention:    Retention{Events: 5, Turns: 7, TurnBytes: resource.MustParse("64Gi"), Archive: duration(24 * time.Hour), ReportSpool: resource.MustParse("1Mi")},
 		Logging:      Logging{Format: LogJSON, Verbosity: 2},
 	}
 	assert.Equal(t, want, e.MuxletConfiguration)
@@ -359,6 +361,11 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		"no size":       {header + "retention: {reportSpool: 64 MB}\n", []string{"f:3:26: retention.reportSpool: must be a size such as 512Ki, 64Mi or 1Gi"}},
 		"small spool":   {header + "retention: {reportSpool: 1Ki}\n", []string{"f:3:26: retention.reportSpool: 1Ki is not between 64Ki and 16Gi"}},
 		"huge spool":    {header + "retention: {reportSpool: 1Ti}\n", []string{"f:3:26: retention.reportSpool: 1Ti is not between 64Ki and 16Gi"}},
+		"few turns":     {header + "retention: {turns: 0}\n", []string{"f:3:20: retention.turns: 0 is not between 1 and 100000"}},
+		"many turns":    {header + "retention: {turns: 100001}\n", []string{"f:3:20: retention.turns: 100001 is not between 1 and 100000"}},
+		"young turns":   {header + "retention: {turnAge: -1s}\n", []string{"f:3:22: retention.turnAge: -1s is not between 0s and 87600h"}},
+		"small prompts": {header + "retention: {turnBytes: 1Ki}\n", []string{"f:3:24: retention.turnBytes: 1Ki is not between 1Mi and 64Gi"}},
+		"huge prompts":  {header + "retention: {turnBytes: 65Gi, reportSpool: 0}\n", []string{"f:3:24: retention.turnBytes: 65Gi is not between 1Mi and 64Gi", "f:3:43: retention.reportSpool: 0 is not between 64Ki and 16Gi"}},
 		"size in bytes": {header + "retention: {reportSpool: 67108864}\n", nil},
 		"low numbers": {header + "starts: {maxInFlight: 0}\nmassDeath: {minSessions: 0, percent: 0}\nremoval: {guardMin: 0, guardPercent: 101}\nretention: {events: 0}\nlogging: {verbosity: -1}\n", []string{
 			"f:3:23: starts.maxInFlight: 0 is not between 1 and 1000", "f:4:26: massDeath.minSessions: 0 is not between 1 and 100000",

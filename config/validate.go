@@ -85,6 +85,7 @@ func validateTimes(c *MuxletConfiguration) field.ErrorList {
 		{field.NewPath("removal", "settle"), c.Removal.Settle, 0, time.Hour},
 		{field.NewPath("activity", "reportTTL"), c.Activity.ReportTTL, time.Second, day},
 		{field.NewPath("activity", "focusAfter"), c.Activity.FocusAfter, 100 * time.Millisecond, time.Hour},
+		{field.NewPath("retention", "turnAge"), c.Retention.TurnAge, 0, 3650 * day},
 		{field.NewPath("retention", "archive"), c.Retention.Archive, 0, 3650 * day},
 	} {
 		if t.value.Duration < t.low || t.value.Duration > t.high {
@@ -111,6 +112,7 @@ func validateCounts(c *MuxletConfiguration) field.ErrorList {
 		{field.NewPath("removal", "guardMin"), c.Removal.GuardMin, 1, 100_000},
 		{field.NewPath("removal", "guardPercent"), c.Removal.GuardPercent, 1, 100},
 		{field.NewPath("retention", "events"), c.Retention.Events, 1, 100_000},
+		{field.NewPath("retention", "turns"), c.Retention.Turns, 1, 100_000},
 		{field.NewPath("logging", "verbosity"), c.Logging.Verbosity, 0, 10},
 	} {
 		if n.value < n.low || n.value > n.high {
@@ -121,12 +123,21 @@ func validateCounts(c *MuxletConfiguration) field.ErrorList {
 }
 
 func validateSizes(c *MuxletConfiguration) field.ErrorList {
-	low, high := resource.MustParse("64Ki"), resource.MustParse("16Gi")
-	if size := c.Retention.ReportSpool; size.Cmp(low) < 0 || size.Cmp(high) > 0 {
-		return field.ErrorList{field.Invalid(field.NewPath("retention", "reportSpool"), size.String(),
-			fmt.Sprintf("%s is not between %s and %s", &size, &low, &high))}
+	var errs field.ErrorList
+	for _, q := range []struct {
+		name      string
+		value     resource.Quantity
+		low, high string
+	}{
+		{"turnBytes", c.Retention.TurnBytes, "1Mi", "64Gi"},
+		{"reportSpool", c.Retention.ReportSpool, "64Ki", "16Gi"},
+	} {
+		if q.value.Cmp(resource.MustParse(q.low)) < 0 || q.value.Cmp(resource.MustParse(q.high)) > 0 {
+			errs = append(errs, field.Invalid(field.NewPath("retention", q.name), q.value.String(),
+				fmt.Sprintf("%s is not between %s and %s", &q.value, q.low, q.high)))
+		}
 	}
-	return nil
+	return errs
 }
 
 // short writes a duration as a person does: 5m, not 5m0s.

@@ -55,6 +55,9 @@ activity:
   focusAfter: 5s # default
 retention:
   events: 1000 # default
+  turns: 100 # default
+  turnAge: 720h # default
+  turnBytes: 256Mi # default
   archive: 720h # default
   reportSpool: 64Mi # default
 logging:
