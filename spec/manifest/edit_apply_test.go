@@ -115,6 +115,8 @@ var applyCases = []struct {
 	{"a word more", []string{"    - --one\n", "    - --one\n    - '--and a half'\n"}, []string{"# first\n", "# first\n    - '--and a half'\n"}},
 	{"an empty list", []string{"    args:\n    - --one\n    - --two\n", "    args: []\n"}, []string{"    args:\n    - --one # first\n    - --two # second\n", "    args: []\n"}},
 	{"a list that gets lines", []string{"[sleep, '1']", "[sh, -c, \"a\\nb\"]"}, []string{"[sleep, '1']", `[sh, '-c', "a\nb"]`}},
+	{"when there is a client", []string{"  restartPolicy", "  provisioningPolicy: OnDemand\n  restartPolicy"}, []string{"# - --three\n", "# - --three\n  provisioningPolicy: OnDemand\n"}},
+	{"a first turn of several lines", []string{"  restartPolicy", "  initialPrompt: |\n    Read: the notes #all\n\n    \t- \"then\"; tell 🙂\n  restartPolicy"}, []string{"# - --three\n", "# - --three\n  initialPrompt: |\n    Read: the notes #all\n\n    \t- \"then\"; tell 🙂\n"}},
 	{"a text of several lines", []string{"    team: \"blue\"\n", "    team: \"blue\"\n  annotations:\n    note: |\n      one\n      two\n"}, []string{"    team: \"blue\"\n", "    team: \"blue\"\n  annotations:\n    note: |\n      one\n      two\n"}},
 }
 
@@ -154,6 +156,59 @@ func TestApplyChangesWhatDiffers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A prompt is delivered byte for byte: whatever way it is written in, an edit of it,
+// and one beside it, gives the bytes that were meant.
+func TestAnInitialPromptStaysTextThatAPersonCanRead(t *testing.T) {
+	const before = head + `spec:
+  # the first thing
+  initialPrompt: |- # said once
+    one
+      two
+  workspace: {directory: /tmp}
+  client: {command: [x]} # c
+`
+	for name, c := range map[string]struct{ old, new, want string }{
+		"another line":            {"    one\n      two\n", "    one\n      two\n    three\n", "    one\n      two\n    three\n"},
+		"a line of white space":   {"      two\n", "      two\n       \n", "      two\n       \n"},
+		"a newline at its end":    {"|- # said once", "| # said once", "| # said once"},
+		"one line":                {"|- # said once\n    one\n      two\n", "one\n", "one # said once\n"},
+		"the document beside it":  {"directory: /tmp", "directory: /var", "directory: /var"},
+		"none":                    {"  initialPrompt: |- # said once\n    one\n      two\n", "", ""},
+		"one that needs escapes":  {"|- # said once\n    one\n      two\n", "\" a\\n\\u2028\"\n", "\" a\\n\\u2028\" # said once\n"},
+		"newlines before the end": {"|- # said once\n    one\n      two\n", "\"one\\n\\n\"\n", "\"one\\n\\n\" # said once\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, change := applied(t, before, replaceOnce(t, before, []string{c.old, c.new}))
+			assert.Empty(t, change.Replaced)
+			assert.Equal(t, replaceOnce(t, before, []string{c.old, c.want}), got)
+			back, _ := applied(t, got, before)
+			assert.Equal(t, declarationOf(t, before).Session.Spec, declarationOf(t, back).Session.Spec)
+		})
+	}
+}
+
+func TestTheWayInWhichAClassTakesATurnIsEditedInPlace(t *testing.T) {
+	const before = `apiVersion: muxlet.dev/v1alpha1
+kind: ClientClass
+metadata: {name: agent} # mine
+spec:
+  start: {command: [agent]}
+  # how it is told
+  submit:
+    key: Enter # not C-m
+    composer: {pattern: '^> (?P<text>.*)$'} # its line
+  stop: {signal: SIGINT} # c
+`
+	after := replaceOnce(t, before, []string{"key: Enter #", "key: C-j #", "(?P<text>.*)", "(?P<text>[^|]*)"})
+	got, change := applied(t, before, replaceOnce(t, after, []string{" # not C-m", "", " # its line", ""}))
+	assert.Empty(t, change.Replaced)
+	assert.Equal(t, after, got)
+	more := []string{" # its line\n", " # its line\n    whileWorking: Queue\n    method: Queue\n    command: [agent, queue]\n"}
+	got, change = applied(t, before, replaceOnce(t, before, more))
+	assert.Empty(t, change.Replaced)
+	assert.Equal(t, replaceOnce(t, before, more), got)
 }
 
 func replaceOnce(t *testing.T, s string, pairs []string) string {

@@ -128,6 +128,8 @@ func (a author) session() *value {
 	optional(workspace, "type", &value{scalar: pick(a, "Directory", "DirectoryOrCreate")})
 	sp.set("workspace", workspace)
 	sp.set("client", a.client(optional))
+	optional(sp, "provisioningPolicy", &value{scalar: pick(a, "Eager", "OnDemand")})
+	optional(sp, "initialPrompt", a.prompt())
 	optional(sp, "restartPolicy", &value{scalar: pick(a, "Always", "Never")})
 	optional(sp, "suspend", &value{scalar: a.chance(50)})
 	optional(sp, "startupTimeoutSeconds", &value{scalar: 1 + a.IntN(9)})
@@ -138,6 +140,19 @@ func (a author) session() *value {
 	doc.set("metadata", meta)
 	doc.set("spec", sp)
 	return a.shuffled(doc)
+}
+
+// prompt is a text that can be sent: the longer, the more of it is on lines of its own.
+func (a author) prompt() *value {
+	for {
+		text := ""
+		for range 1 + a.IntN(4) {
+			text += pick(a, words...) + pick(a, "", "\n", "\n\n", "\n    ")
+		}
+		if _, err := spec.CheckPrompt(text); err == nil {
+			return &value{scalar: text}
+		}
+	}
 }
 
 func (a author) client(optional func(*value, string, *value)) *value {

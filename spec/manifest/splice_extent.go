@@ -165,7 +165,8 @@ func (t *text) blockScalar(at int) (header, end int, err error) {
 	for line := t.lineOf(at) + 1; line < len(t.lines); line++ {
 		text := t.line(line)
 		spaces := len(text) - len(bytes.TrimLeft(text, " "))
-		blank := len(bytes.TrimSpace(text)) == 0
+		// White space that is indented deeper than the text is text.
+		blank := len(bytes.TrimSpace(text)) == 0 && (first || len(text) <= indent)
 		if !blank && spaces < indent {
 			break
 		}
