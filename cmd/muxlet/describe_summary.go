@@ -35,9 +35,22 @@ func (d *description) summary() {
 	d.field("Labels", "%s", labelList(d.Labels))
 	d.field("Age", "%s", age(d.CreationTimestamp, d.now))
 	if d.Spec.RestartPolicy != "" {
-		d.field("Policies", "restart %s, recovery %s, update %s, deletion %s",
-			d.Spec.RestartPolicy, d.Spec.RecoveryPolicy, d.Spec.UpdateStrategy.Type, d.Spec.DeletionPolicy)
+		d.field("Policies", "provisioning %s, restart %s, recovery %s, update %s, deletion %s",
+			orAbsent(string(d.Spec.ProvisioningPolicy)), d.Spec.RestartPolicy, d.Spec.RecoveryPolicy, d.Spec.UpdateStrategy.Type, d.Spec.DeletionPolicy)
 	}
+	d.field("Initial prompt", "%s", promptSize(d.Spec.InitialPrompt))
+}
+
+// promptSize is how long a prompt is as it is handed over. Its text is nobody's who
+// looks over a shoulder.
+func promptSize(prompt string) string {
+	prompt = strings.TrimRight(prompt, "\n")
+	if prompt == "" {
+		return ""
+	}
+	lines, bytes := 1+strings.Count(prompt, "\n"), len(prompt)
+	words := map[bool]string{true: "s"}
+	return fmt.Sprintf("%d byte%s in %d line%s, the first turn of each fresh conversation", bytes, words[bytes != 1], lines, words[lines != 1])
 }
 
 func statusLine(status spec.Status, reason string) string {

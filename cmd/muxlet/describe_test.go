@@ -83,6 +83,25 @@ func TestDescribeASuspendedSession(t *testing.T) {
 	c.golden("describe-suspended")
 }
 
+func TestDescribeASessionThatWaitsForADemand(t *testing.T) {
+	s := dormantSession("lazy")
+	s.Spec.InitialPrompt = "hunter2:\n- read the notes\n\n"
+	ended(&s, 2, killed())
+	c := newCLI(t, newFakeDaemon(s))
+	assert.Equal(t, 0, c.run("describe", "lazy"))
+	c.golden("describe-dormant")
+	assert.NotContains(t, c.out, "hunter2", "of a prompt only the size is shown")
+}
+
+func TestTheSizeOfAPromptIsThatOfWhatIsHandedOver(t *testing.T) {
+	for prompt, want := range map[string]string{
+		"a": "1 byte in 1 line", "a\n\n": "1 byte in 1 line", "🙂\nb\n": "6 bytes in 2 lines", "\n\na": "3 bytes in 3 lines",
+	} {
+		assert.Equal(t, want+", the first turn of each fresh conversation", promptSize(prompt))
+	}
+	assert.Empty(t, promptSize(""))
+}
+
 func TestDescribeASessionOfAMuteTmux(t *testing.T) {
 	c := newCLI(t, newFakeDaemon(unknownSession("hung")))
 	assert.Equal(t, 0, c.run("describe", "hung"))
@@ -151,7 +170,7 @@ func TestEveryReasonThatKeepsASessionDownHasAnAdvice(t *testing.T) {
 		spec.ReasonWorkspaceNotDirectory, spec.ReasonWorkspaceInaccessible, spec.ReasonCommandNotFound, spec.ReasonEnvFileMissing,
 		spec.ReasonEnvFileUnreadable, spec.ReasonCommandNotExecutable, spec.ReasonEnvFileInvalid, spec.ReasonExecFailed, spec.ReasonLeaseHeld, spec.ReasonStateUnwritable,
 		spec.ReasonRecordQuarantined, spec.ReasonRecordTooNew, spec.ReasonSuspended, spec.ReasonTerminated,
-		spec.ReasonNotRecovered, spec.ReasonCompleted,
+		spec.ReasonNotRecovered, spec.ReasonCompleted, spec.ReasonDormant,
 	} {
 		s := stalledSession("web", reason, "")
 		advice := whatToDo(&s, spec.DisplayStatus(&s), reason)

@@ -6,6 +6,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,37 @@ func TestGetWideAddsWhereAndHowItEnded(t *testing.T) {
 	c := newCLI(t, zoo())
 	assert.Equal(t, 0, c.run("get", "-o", "wide"))
 	c.golden("get-wide")
+}
+
+func TestGetShowsASessionThatWaitsForADemandAsDormantAndAtRest(t *testing.T) {
+	lazy := dormantSession("lazy")
+	ended(&lazy, 2, killed())
+	c := newCLI(t, newFakeDaemon(lazy, stalledSession("web", spec.ReasonCommandNotFound, "")))
+	assert.Equal(t, 0, c.run("get", "--no-headers", "-o", "wide"))
+	lines := strings.Split(c.out, "\n")
+	assert.Contains(t, lines[0], "web", "what needs a person comes first")
+	assert.Regexp(t, `^lazy +exec +Dormant +False +1 \(2m ago\) +- +26h +2 +/home/me/src/lazy +- +- +SIGKILL \(2m ago\)$`, lines[1])
+	assert.Equal(t, 0, c.run("get", "--waiting", "--no-headers"))
+	assert.NotContains(t, c.out, "lazy", "nobody has to do anything about it")
+}
+
+func TestGetShowsAnInitialPromptAsAFileHasIt(t *testing.T) {
+	for prompt, want := range map[string]string{
+		"Read the notes:\n\n  - all; \"now\"\n": "  initialPrompt: |\n    Read the notes:\n\n      - all; \"now\"\n",
+		"one\ntwo":                              "  initialPrompt: |-\n    one\n    two\n",
+		"a\tb 🙂\n\n":                            "  initialPrompt: \"a\\tb \\U0001F642\\n\\n\"\n",
+	} {
+		lazy := dormantSession("lazy")
+		lazy.Spec.InitialPrompt = prompt
+		c := newCLI(t, newFakeDaemon(lazy))
+		assert.Equal(t, 0, c.run("get", "lazy", "-o", "yaml"))
+		assert.Contains(t, c.out, want)
+		assert.Contains(t, c.out, "  provisioningPolicy: OnDemand\n")
+		docs := spec.DecodeFile("f", []byte(c.out))
+		require.Len(t, docs.Items, 1)
+		require.Empty(t, docs.Items[0].Problems)
+		assert.Equal(t, lazy.Spec, docs.Items[0].Session.Spec, "and the output can be put into one")
+	}
 }
 
 func TestGetCanLeaveOutTheHeaders(t *testing.T) {

@@ -151,6 +151,7 @@ var hints = map[string]hint{
 	spec.ReasonSuspended:     withName("Run: muxlet resume %[1]s"),
 	spec.ReasonTerminated:    withName("It stays down until it is asked for: muxlet resume %[1]s"),
 	spec.ReasonNotRecovered:  withName("Its client was lost while nobody looked, and recoveryPolicy is Dormant. Bring it back: muxlet resume %[1]s"),
+	spec.ReasonDormant:       withName("Nothing is wrong: its client comes when it is asked for, by a turn (muxlet send %[1]s TEXT), muxlet resume %[1]s or muxlet attach %[1]s"),
 	spec.ReasonCompleted:     withName("Its client ended by itself and restartPolicy leaves it down. Run it again: muxlet resume %[1]s"),
 	spec.ReasonUpdatePending: withName("An edit waits to be applied. Apply it now: muxlet restart %[1]s"),
 }

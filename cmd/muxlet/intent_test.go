@@ -128,6 +128,37 @@ func TestResumeOfAJobThatEndsAtOnceIsASuccess(t *testing.T) {
 	assert.Equal(t, "session/a resumed and completed (incarnation 1)\n", c.out)
 }
 
+// The client of a session that has one at a demand alone is not brought back: whether
+// what was asked for went well, its end tells.
+func TestResumeOfASessionOnDemandEndsWithItsClient(t *testing.T) {
+	for code, want := range map[int32]struct {
+		exit      int
+		out, fail string
+	}{
+		0: {0, "session/a resumed and completed (incarnation 1)\n", ""},
+		3: {exitRetryable, "", "Error: session \"a\" does not come up (Dormant): There is no client until a turn, resume or attach asks for one. It came up and has ended: muxlet logs a\n"},
+	} {
+		f := newFakeDaemon(dormantSession("a"))
+		afterLooks(f, 2, func(f *fakeDaemon, _, name string) {
+			s := dormantSession(name)
+			ended(&s, 1, spec.Termination{ExitCode: &code, FinishedAt: before(0)})
+			f.set(s)
+		})
+		c := newCLI(t, f)
+		assert.Equal(t, want.exit, c.run("resume", "a"))
+		assert.Equal(t, want.out, c.out)
+		assert.Equal(t, want.fail, c.errOut)
+	}
+}
+
+func TestResumeOfASessionOnDemandWaitsForItsClient(t *testing.T) {
+	f := newFakeDaemon(dormantSession("a"))
+	afterLooks(f, 6, func(f *fakeDaemon, _, name string) { f.set(runningSession(name, 1, 4711)) })
+	c := newCLI(t, f)
+	assert.Equal(t, 0, c.run("resume", "a"))
+	assert.Equal(t, "session/a resumed (incarnation 1, pid 4711)\n", c.out)
+}
+
 func TestRestartReturnsWhenAnotherClientRuns(t *testing.T) {
 	f := newFakeDaemon(runningSession("a", 1, 5))
 	afterLooks(f, 8, func(f *fakeDaemon, _, name string) { f.set(runningSession(name, 2, 6)) })

@@ -52,7 +52,19 @@ func running(s *spec.Session) bool {
 
 // completedSince says whether a client ran since before and ended as it should.
 func completedSince(before, now *spec.Session) bool {
-	return spec.DisplayStatus(now) == spec.StatusCompleted && now.Status.Client.Incarnation > before.Status.Client.Incarnation
+	return completed(now) && now.Status.Client.Incarnation > before.Status.Client.Incarnation
+}
+
+// completed says whether the last client has ended as it should. One that is there at a
+// demand alone is not missed whatever ended it.
+func completed(s *spec.Session) bool {
+	switch end := s.Status.Client.LastTermination; spec.DisplayStatus(s) {
+	case spec.StatusCompleted:
+		return true
+	case spec.StatusDormant:
+		return end != nil && end.Incarnation == s.Status.Client.Incarnation && end.ExitCode != nil && *end.ExitCode == 0
+	}
+	return false
 }
 
 // demandPatience is how far off the next attempt may be to be waited for:
@@ -74,6 +86,10 @@ func (g *globals) refusal(before *spec.Session, now look) error {
 		}
 	case spec.StatusCrashLoopBackOff:
 		if !died && (now.waited < g.patience || !failed && g.soon(s)) {
+			return nil
+		}
+	case spec.StatusDormant:
+		if !died {
 			return nil
 		}
 	case spec.StatusBlocked, spec.StatusInvalid, spec.StatusConflict, spec.StatusSuspended:
@@ -109,7 +125,10 @@ func refused(s *spec.Session, status spec.Status) error {
 	}
 	text := fmt.Sprintf("session %q does not come up (%s): %s", s.Name, reason, sentence(message))
 	advice := strings.ReplaceAll(whatToDo(s, status, reason), "\n", " ")
-	if status == spec.StatusBlocked || status == spec.StatusUnknown || advice == "" {
+	switch {
+	case status == spec.StatusDormant:
+		advice = fmt.Sprintf("It came up and has ended: muxlet logs %s", s.Name)
+	case status == spec.StatusBlocked || status == spec.StatusUnknown || advice == "":
 		// The message of what blocks a start says already what is missing.
 		advice = fmt.Sprintf("See \"muxlet describe %s\".", s.Name)
 	}
@@ -122,7 +141,7 @@ func refused(s *spec.Session, status spec.Status) error {
 
 // incarnationWords name a client that runs now.
 func incarnationWords(verb string, s *spec.Session) string {
-	if spec.DisplayStatus(s) == spec.StatusCompleted {
+	if completed(s) {
 		return fmt.Sprintf("%s and completed (incarnation %d)", verb, s.Status.Client.Incarnation)
 	}
 	return fmt.Sprintf("%s (incarnation %d, pid %d)", verb, s.Status.Client.Incarnation, s.Status.Client.Pid)

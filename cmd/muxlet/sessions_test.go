@@ -131,6 +131,14 @@ func suspendedSession(name string) spec.Session {
 	return s
 }
 
+// dormantSession is one that has a client at a demand alone, and had one.
+func dormantSession(name string) spec.Session {
+	s := downSession(name, spec.ReasonDormant, "There is no client until a turn, resume or attach asks for one.")
+	condition(&s, spec.ConditionClientAlive, metav1.ConditionFalse, spec.ReasonNoClient, "no client runs")
+	s.Spec.ProvisioningPolicy = spec.ProvisioningOnDemand
+	return s
+}
+
 func unknownSession(name string) spec.Session {
 	s := runningSession(name, 2, 4711)
 	s.Status.Client.Pid, s.Status.Client.Ready = 0, false
