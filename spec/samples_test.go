@@ -73,6 +73,25 @@ func TestThereIsASampleOfEachAgent(t *testing.T) {
 	}
 }
 
+// Each way in which a session comes to its client and its prompts has a sample.
+func TestThereIsASampleOfASessionOnDemandAndOfEachWayToTakeATurnThatNeedsNoHooks(t *testing.T) {
+	policies, methods, prompted := map[ProvisioningPolicy]bool{}, map[SubmitMethod]bool{}, false
+	for path, data := range sampleFiles(t) {
+		for _, doc := range DecodeFile(path, data).Items {
+			if s := doc.Session; s != nil {
+				policies[s.Spec.ProvisioningPolicy] = true
+				prompted = prompted || s.Spec.ProvisioningPolicy == ProvisioningOnDemand && strings.Count(s.Spec.InitialPrompt, "\n") > 1
+			}
+			if c := doc.Class; c != nil {
+				methods[c.Spec.Submit.Method] = true
+			}
+		}
+	}
+	assert.True(t, policies[ProvisioningEager] && policies[ProvisioningOnDemand])
+	assert.True(t, methods[SubmitPaste] && methods[SubmitArgument])
+	assert.True(t, prompted)
+}
+
 // A sample runs on any Linux machine, without an account, as it stands. Those of
 // agents need the agent, and are apart: make run starts none of them.
 func TestEverySampleRunsAnywhere(t *testing.T) {
