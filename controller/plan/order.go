@@ -25,10 +25,13 @@ func (p *pass) assignConversation() {
 
 func (p *pass) newAttempt() *record.Attempt {
 	s := p.rec.Spec
+	// A prompt of 1 MiB would be in the record, and in each save of it, three times over.
+	madeFrom := s.DeepCopy()
+	madeFrom.InitialPrompt = ""
 	incarnation := p.rec.Incarnation + 1
 	command, args := spec.Argv(p.class.Spec, s, p.resumes != "")
 	return &record.Attempt{
-		ID: p.New.ID, Incarnation: incarnation, Fence: record.FenceOpen, OpenedAt: p.Now, Spec: *s.DeepCopy(),
+		ID: p.New.ID, Incarnation: incarnation, Fence: record.FenceOpen, OpenedAt: p.Now, Spec: *madeFrom,
 		ClassRevision: p.class.Revision, Resumes: p.resumes,
 		Order: actuate.Order{
 			Instance: p.New.Instance, UID: p.rec.UID, Session: p.rec.Name, Incarnation: incarnation, Attempt: p.New.ID,

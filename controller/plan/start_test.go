@@ -231,6 +231,16 @@ func TestAStartSaysEverythingThatIsNeeded(t *testing.T) {
 	require.Equal(t, spec.DefaultHistoryLimit, decide(t, in).Action.Launch.HistoryLimit)
 }
 
+// The record is saved at each step of a start: a prompt is in it once.
+func TestAnAttemptKeepsNoPrompt(t *testing.T) {
+	in := down(ofSpec(func(s *spec.SessionSpec) { s.InitialPrompt = "hello\n" }))
+	p := decide(t, in)
+	require.NotNil(t, p.Record.Attempt)
+	require.Empty(t, p.Record.Attempt.Spec.InitialPrompt)
+	require.Equal(t, "hello\n", p.Record.Spec.InitialPrompt)
+	require.Empty(t, spec.LaunchDiff(&p.Record.Attempt.Spec, p.Record.Spec), "nor is it missed")
+}
+
 func TestAnAttemptKeepsTheSpecThatItWasMadeFrom(t *testing.T) {
 	in := down()
 	in.Record = decide(t, in).Record

@@ -108,7 +108,7 @@ type Attempt struct {
 	Fence       Fence         `json:"fence"`
 	OpenedAt    time.Time     `json:"openedAt"`
 	Order       actuate.Order `json:"order"`
-	// Spec it was made from.
+	// Spec it was made from, without its initialPrompt.
 	Spec spec.SessionSpec `json:"spec"`
 	// ClassRevision of the class that it was made by; see spec.ClassRevision.
 	ClassRevision string `json:"classRevision,omitempty"`
