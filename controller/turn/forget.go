@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,7 +81,7 @@ func (s *Store) removeFiles(uid string, number int64) error {
 
 // syncDir makes removals durable; a directory that is gone has nothing.
 func (s *Store) syncDir(uid string) error {
-	if _, err := os.Stat(s.dir(uid)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(s.dir(uid)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return durable.SyncDir(s.dir(uid))
@@ -155,7 +156,7 @@ func (s *Store) Tidy() error {
 		dropped, err = s.makeRoom(s.waitingBytes(), 0)
 	}
 	s.mu.Unlock()
-	errs = append(errs, err, s.removePrompts(dropped), s.tidyQuarantine(), s.tidyForgotten())
+	errs = append(errs, err, s.removePrompts(dropped), s.tidyQuarantine(), s.tidyForgotten(maxForgotten))
 	return errors.Join(errs...)
 }
 
@@ -207,8 +208,8 @@ func (s *Store) tidyQuarantine() error {
 
 // tidyForgotten removes the directories of the sessions that were forgotten first. What
 // has anything but the mark is not one of them.
-func (s *Store) tidyForgotten() error {
-	return keepNewest(s.root(), maxForgotten, func(e os.DirEntry) bool {
+func (s *Store) tidyForgotten(keep int) error {
+	return keepNewest(s.root(), keep, func(e os.DirEntry) bool {
 		f, err := os.ReadDir(filepath.Join(s.root(), e.Name()))
 		return err == nil && isDirectoryName(e.Name()) && len(f) == 1 && strings.HasSuffix(f[0].Name(), forgottenSuffix)
 	}, func(path string) error {
@@ -232,8 +233,14 @@ func (s *Store) tidyForgotten() error {
 // keepNewest removes the oldest of the entries of a directory that are ours.
 func keepNewest(dir string, keep int, ours func(os.DirEntry) bool, remove func(string) error) (err error) {
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) <= keep {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("tidy turns: %w", err)
+	}
+	if len(entries) <= keep {
+		return nil
 	}
 	type aged struct {
 		path string

@@ -26,7 +26,7 @@ func (s *Store) Load() (problems []error, err error) {
 		return nil, fmt.Errorf("read turns: %w", err)
 	}
 	for _, d := range directories {
-		if !d.IsDir() || !isDirectoryName(d.Name()) {
+		if d.Type().IsRegular() || !isDirectoryName(d.Name()) {
 			continue
 		}
 		q, err := s.queueOf(d.Name())

@@ -296,7 +296,7 @@ func TestAFailedUpdateChangesNothing(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, os.Remove(w.Store.dir(uid)))
 	require.NoError(t, os.Rename(w.Store.dir("aside"), w.Store.dir(uid)))
-	require.True(t, w.update(first.Cancel(w.clock())).Phase == Over, "and can be made again")
+	require.Equal(t, Over, w.update(first.Cancel(w.clock())).Phase, "and can be made again")
 	require.Equal(t, "shop-2", w.create(shop("y")).Name)
 }
 
