@@ -193,7 +193,7 @@ func (s *Store) tooMany(q *queue, now time.Time, limits Limits) []*entry {
 	if limits.Turns > 0 {
 		keep = min(keep, limits.Turns)
 	}
-	for limits.Age > 0 && keep > 0 && now.Sub(over[keep-1].turn.FinishedAt) > limits.Age {
+	for keep > 0 && now.Sub(over[keep-1].turn.FinishedAt) > limits.Age {
 		keep--
 	}
 	return over[keep:]

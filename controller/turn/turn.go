@@ -120,7 +120,7 @@ var ErrChanged = errors.New("the turn has changed meanwhile")
 // session's queue.
 var ErrFull = errors.New("too many turns wait")
 
-// Limits of what is kept; 0 is no limit.
+// Limits of what is kept; 0 Turns or Bytes are no limit.
 type Limits struct {
 	// Turns of each session that are over, and how long they are kept.
 	Turns int
