@@ -38,6 +38,8 @@ type Tmux interface {
 	ListOf(ctx context.Context, now func() time.Time, uid string) observe.Answer
 	// Capture returns what a pane holds, with at most that many lines of its history.
 	Capture(ctx context.Context, pane string, history int) (observe.Screen, error)
+	// CaptureHand returns what a pane shows, with its cursor and its Strong lines.
+	CaptureHand(ctx context.Context, pane string) (observe.Screen, error)
 }
 
 // Processes looks at the process table and at leases. It changes nothing.

@@ -28,8 +28,22 @@ func (c *Conn) Capture(ctx context.Context, pane string, history int) (observe.S
 		return observe.Screen{}, fmt.Errorf("capturing pane %q: not a pane id of tmux", pane)
 	}
 	mark := NewMark()
+	return c.capture(ctx, pane, mark, ScreenCommands(mark, pane, history))
+}
+
+// CaptureHand returns what a pane shows, without any history, and its Strong lines:
+// for a look that comes before something is typed.
+func (c *Conn) CaptureHand(ctx context.Context, pane string) (observe.Screen, error) {
+	if !isID(pane, '%') {
+		return observe.Screen{}, fmt.Errorf("capturing pane %q: not a pane id of tmux", pane)
+	}
+	mark := NewMark()
+	return c.capture(ctx, pane, mark, append(ScreenCommands(mark, pane, 0), strongCommands(mark, pane)...))
+}
+
+func (c *Conn) capture(ctx context.Context, pane, mark string, commands [][]string) (observe.Screen, error) {
 	var args []string
-	for _, command := range ScreenCommands(mark, pane, history) {
+	for _, command := range commands {
 		args = append(append(args, command...), ";")
 	}
 	args = append(args, EndOfScreen(mark)...)
@@ -59,6 +73,7 @@ func NewMark() string { return "~" + rand.Text() + "~" }
 var screenFormats = []string{
 	"#{pane_id}", "#{pane_dead}", "#{pane_width}", "#{history_size}", "#{history_limit}",
 	"#{pid}", "#{" + observe.OptionBase + "}", "#{" + observe.OptionIncarnation + "}", "#{" + observe.OptionAttempt + "}",
+	"#{cursor_x}", "#{cursor_y}", "#{cursor_flag}",
 }
 
 // ScreenCommands are the commands of tmux that print a screen for CutScreen to
@@ -97,10 +112,15 @@ func CutScreen(stdout, mark string) (s observe.Screen, rest string, err error) {
 		return s, rest, errors.New("tmux did not print the screen")
 	}
 	s, err = parseScreen(fields)
-	if err == nil {
-		s.Lines, s.Visible = linesOf(all, strings.Count(visible, "\n"), s.Dead)
+	if err != nil {
+		return s, rest, err
 	}
-	return s, rest, err
+	visible, styled, asked := strings.Cut(visible, mark+"\n")
+	s.Lines, s.Visible = linesOf(all, strings.Count(visible, "\n"), s.Dead)
+	if asked {
+		s.Strong = strongOf(styled)
+	}
+	return s, rest, nil
 }
 
 func parseScreen(text string) (observe.Screen, error) {
@@ -113,13 +133,14 @@ func parseScreen(text string) (observe.Screen, error) {
 	for _, n := range []struct {
 		field string
 		into  *int
-	}{{fields[0], &asked}, {fields[3], &s.Columns}, {fields[4], &s.History}, {fields[5], &s.HistoryLimit}, {fields[6], &s.ServerPID}} {
+	}{{fields[0], &asked}, {fields[3], &s.Columns}, {fields[4], &s.History}, {fields[5], &s.HistoryLimit}, {fields[6], &s.ServerPID}, {fields[10], &s.Cursor.X}, {fields[11], &s.Cursor.Y}} {
 		value, err := strconv.Atoi(n.field)
 		if err != nil {
 			return observe.Screen{}, fmt.Errorf("read the size of the pane: %w", err)
 		}
 		*n.into = value
 	}
+	s.Cursor.Hidden = fields[12] == "0"
 	s.Depth = min(asked, s.History)
 	// A pane that was not respawned has no base, and begins with 0.
 	s.Base, _ = strconv.Atoi(fields[7])

@@ -181,9 +181,9 @@ func TestLinesOfAScreenLeaveOutItsEmptyEnd(t *testing.T) {
 // is not taken for tmux.
 func TestAScreenIsCutOutOfWhatElseACommandLinePrints(t *testing.T) {
 	const mark = "~M~"
-	head := mark + "\t1000\t%5\t1\t200\t40\t50000\t99\t30\t7\tu\n"
+	head := mark + "\t1000\t%5\t1\t200\t40\t50000\t99\t30\t7\tu\t3\t9\t0\n"
 	want := observe.Screen{
-		Pane: "%5", ServerPID: 99, Base: 30, Incarnation: 7, Attempt: "u", Dead: true, Columns: 200, History: 40, HistoryLimit: 50000, Depth: 40,
+		Pane: "%5", ServerPID: 99, Base: 30, Incarnation: 7, Attempt: "u", Dead: true, Columns: 200, Cursor: observe.Cursor{X: 3, Y: 9, Hidden: true}, History: 40, HistoryLimit: 50000, Depth: 40,
 		Lines: []string{"old", "muxlet-done %1 2", "S\t~x~"}, Visible: 1,
 	}
 	text := "old\nmuxlet-done %1 2\nS\t~x~\n\n"
@@ -198,8 +198,8 @@ func TestAScreenIsCutOutOfWhatElseACommandLinePrints(t *testing.T) {
 		"in part":         {"before\n" + head + text, "before\n"},
 		"without its end": {"before\n" + head + text + mark + "\nmuxlet-done\n", "before\n"},
 		"capture failed":  {"before\n" + head + mark + ".\nend\n", "before\nend\n"},
-		"no numbers":      {mark + "\t1\t%5\tx\ty\tz\t1\t\t\n" + mark + "\n" + mark + ".\nend\n", "end\n"},
-		"no pane":         {mark + "\t1\t\t\t\t\t\t\t\t\n" + mark + "\n" + mark + ".\nend\n", "end\n"},
+		"no numbers":      {mark + "\t1\t%5\tx\ty\tz\t1\t\t\t\t\t\t\n" + mark + "\n" + mark + ".\nend\n", "end\n"},
+		"no pane":         {mark + "\t1\t\t\t\t\t\t\t\t\t\t\t\t\n" + mark + "\n" + mark + ".\nend\n", "end\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, rest, err := CutScreen(c.stdout, mark)

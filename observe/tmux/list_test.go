@@ -240,7 +240,7 @@ func TestCaptureTellsTheScreenFromTheHistory(t *testing.T) {
 	require.Equal(t, "72", s.Lines[s.Visible])
 	require.Equal(t, listed(t, c).Server.Process.PID, s.ServerPID)
 	s.Lines, s.Visible, s.ServerPID = nil, 0, 0
-	require.Equal(t, observe.Screen{Pane: id, Incarnation: 7, Attempt: "u", Columns: 120, History: 71, HistoryLimit: 2000, Depth: 10}, s)
+	require.Equal(t, observe.Screen{Pane: id, Incarnation: 7, Attempt: "u", Columns: 120, Cursor: observe.Cursor{Y: 29}, History: 71, HistoryLimit: 2000, Depth: 10}, s)
 
 	// A line that is on the screen in part counts as on it.
 	run(t, c, "respawn-pane", "-k", "-t", id, "--", "sh", "-c", "printf %0170d 7; seq 1 29; exec sleep 1000")
