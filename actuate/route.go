@@ -14,7 +14,7 @@ import (
 type Route struct {
 	// Tmux performs everything that is asked of a tmux server.
 	Tmux Actuator
-	// Client performs ActionSignal.
+	// Client performs ActionSignal and ActionQueue.
 	Client Actuator
 }
 
@@ -25,10 +25,10 @@ func (r Route) Do(ctx context.Context, a Action) Outcome {
 	switch a.Kind {
 	case ActionNone:
 		return Outcome{Result: ResultDone}
-	case ActionSignal:
+	case ActionSignal, ActionQueue:
 		return r.Client.Do(ctx, a)
 	case ActionStartServer, ActionConfigure, ActionRestoreSocket, ActionReap, ActionCreate,
-		ActionRespawn, ActionRespawnKill, ActionKillPane, ActionRelease, ActionKeepServer, ActionKeys:
+		ActionRespawn, ActionRespawnKill, ActionKillPane, ActionRelease, ActionKeepServer, ActionKeys, ActionPaste, ActionSubmit:
 		return r.Tmux.Do(ctx, a)
 	}
 	return Outcome{

@@ -310,6 +310,9 @@ const (
 	// ReasonComposerInUse: something that was not submitted stands in the client's input
 	// line.
 	ReasonComposerInUse = "ComposerInUse"
+	// ReasonCursorMoved: the client's cursor was not where it had been seen, so that
+	// nothing was typed.
+	ReasonCursorMoved = "CursorMoved"
 	// ReasonDelivering: the turn is being handed over.
 	ReasonDelivering = "Delivering"
 	// ReasonDelivered: the client has it.

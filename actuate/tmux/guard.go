@@ -61,11 +61,16 @@ func (g *guard) line(script string) []string {
 // branch runs script if the condition expands to 1. Both branches print a
 // token: tmux answers 0 to either.
 func branch(target, condition, script string) []string {
+	return either(target, condition, script, command("display-message", "-p", tokenRefused))
+}
+
+// either runs then if the condition expands to 1, and otherwise if it does not.
+func either(target, condition, then, otherwise string) []string {
 	words := []string{"if-shell", "-F"}
 	if target != "" {
 		words = append(words, "-t", target)
 	}
-	return append(words, condition, script, command("display-message", "-p", tokenRefused))
+	return append(words, condition, then, otherwise)
 }
 
 // serverGuard requires the same run of the tmux server: ids of sessions, windows
@@ -101,6 +106,21 @@ func (t *Actuator) paneGuard(a actuate.Action) (*guard, error) {
 	g.require(observe.OptionInstance, p.Labels.Instance)
 	g.require(observe.OptionUID, p.Labels.UID)
 	g.require(observe.OptionAttempt, p.Labels.Attempt)
+	return g, nil
+}
+
+// typingGuard requires that what is typed reaches the pane's program and nothing
+// else: tmux 3.3a crashes when it pastes into a dead pane, types nothing into a pane
+// whose input a person has switched off, and answers as if it had, and copies what is
+// typed to other panes while a person has asked for that.
+func (t *Actuator) typingGuard(a actuate.Action) (*guard, error) {
+	g, err := t.paneGuard(a)
+	if err != nil {
+		return nil, err
+	}
+	g.require("?pane_dead,dead,live", "live")
+	g.require("?pane_synchronized,copied,own", "own")
+	g.require("?pane_input_off,off,on", "on")
 	return g, nil
 }
 

@@ -6,6 +6,7 @@ package tmux
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,22 +19,60 @@ import (
 // first. While a person has the pane's input copied to other panes nothing is typed:
 // it would end what runs in theirs.
 func (t *Actuator) keys(ctx context.Context, a actuate.Action) actuate.Outcome {
-	guard, err := t.paneGuard(a)
+	guard, err := t.typingGuard(a)
 	if err == nil {
 		err = checkKeys(a.Keys)
 	}
 	if err != nil {
 		return untouched(err)
 	}
-	guard.require("?pane_dead,dead,live", "live")
-	guard.require("?pane_synchronized,copied,own", "own")
-	pane := a.Pane.PaneID
-	script := sequence(
-		command("if-shell", "-F", "-t", pane, "#{pane_in_mode}", command("copy-mode", "-q", "-t", pane)),
-		command(slices.Concat([]string{"send-keys", "-t", pane, "--"}, a.Keys)...),
+	return outcome(t.Conn.Run(ctx, nil, guard.line(typeKeys(a))...))
+}
+
+// submit types the keys that submit what stands in the client's input line, with the
+// cursor as a further precondition.
+func (t *Actuator) submit(ctx context.Context, a actuate.Action) actuate.Outcome {
+	guard, err := t.typingGuard(a)
+	if err == nil {
+		err = checkKeys(a.Keys)
+	}
+	if err != nil {
+		return untouched(err)
+	}
+	return outcome(t.Conn.Run(ctx, nil, guard.line(where(a, typeKeys(a), ""))...))
+}
+
+func typeKeys(a actuate.Action) string {
+	return sequence(
+		leaveMode(a.Pane.PaneID),
+		command(slices.Concat([]string{"send-keys", "-t", a.Pane.PaneID, "--"}, a.Keys)...),
 		command("display-message", "-p", tokenDone),
 	)
-	return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
+}
+
+// leaveMode brings the pane's program back in front of whoever looks at its pane.
+func leaveMode(pane string) string {
+	return command("if-shell", "-F", "-t", pane, "#{pane_in_mode}", command("copy-mode", "-q", "-t", pane))
+}
+
+// where runs script while the program's cursor is where the action's turn wants it,
+// and otherwise, which may be empty, when it is elsewhere. A mode in front of the
+// program has a cursor of its own and does not move this one.
+func where(a actuate.Action, script, otherwise string) string {
+	cursor := a.Turn.Cursor
+	if cursor == nil {
+		return script
+	}
+	shown := 1
+	if cursor.Hidden {
+		shown = 0
+	}
+	condition := fmt.Sprintf("#{==:#{cursor_x} #{cursor_y} #{cursor_flag},%d %d %d}", cursor.X, cursor.Y, shown)
+	moved := command("display-message", "-p", tokenMoved)
+	if otherwise != "" {
+		moved = sequence(moved, otherwise)
+	}
+	return command(either(a.Pane.PaneID, condition, script, moved)...)
 }
 
 func checkKeys(keys []string) error {

@@ -22,6 +22,10 @@ const (
 	tokenDone = "muxlet-done"
 	// tokenRefused: a precondition did not hold.
 	tokenRefused = "muxlet-refused"
+	// tokenMoved: every precondition held but that of the cursor.
+	tokenMoved = "muxlet-moved"
+	// tokenPasting: a paste is the next command.
+	tokenPasting = "muxlet-pasting"
 )
 
 // find returns the words behind a token: nil when it was not printed.
@@ -42,6 +46,11 @@ func outcome(r tmux.Result) actuate.Outcome {
 		return actuate.Outcome{Result: actuate.ResultDone}
 	case find(r.Stdout, tokenRefused) != nil:
 		return refused("The tmux server or the pane is not what it was when this was decided; it is looked at again.")
+	case find(r.Stdout, tokenMoved) != nil:
+		return actuate.Outcome{
+			Result: actuate.ResultRefused, Reason: spec.ReasonCursorMoved,
+			Message: "The cursor of the client is not where it was seen, so what it shows has changed; it is looked at again.",
+		}
 	case find(r.Stdout, tokenRan) != nil:
 		return unclear(r)
 	}

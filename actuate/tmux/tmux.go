@@ -89,7 +89,11 @@ func (t *Actuator) Do(ctx context.Context, a actuate.Action) actuate.Outcome {
 		return t.keepServer(ctx, a)
 	case actuate.ActionKeys:
 		return t.keys(ctx, a)
-	case actuate.ActionNone, actuate.ActionSignal:
+	case actuate.ActionPaste:
+		return t.paste(ctx, a)
+	case actuate.ActionSubmit:
+		return t.submit(ctx, a)
+	case actuate.ActionNone, actuate.ActionSignal, actuate.ActionQueue:
 	}
 	return failed(spec.ReasonUnknown, fmt.Sprintf("tmux does not perform actions of kind %q.", a.Kind))
 }

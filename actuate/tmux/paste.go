@@ -1,0 +1,111 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/observe/tmux"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// paste hands a prompt over to the client in a live pane of ours, in one command line
+// of tmux: the prompt becomes a paste buffer, and the guarded rest pastes and deletes
+// it, or deletes it alone.
+//
+// A Failed must prove that nothing was pasted, since the turn is then handed over
+// anew. Measured on tmux 3.3a: load-buffer that fails does not end the line, but then
+// paste-buffer does, with "no buffer NAME" and exit code 1; so it does after a load of
+// no bytes, which tmux takes for a success. That text about a name nobody else has is
+// the proof. Another failure behind tokenPasting may be that of a hook of the person's
+// which runs after the paste: that is Unclear.
+func (t *Actuator) paste(ctx context.Context, a actuate.Action) actuate.Outcome {
+	guard, err := t.typingGuard(a)
+	if err != nil {
+		return untouched(err)
+	}
+	prompt, err := readPrompt(a.Turn.PromptFile)
+	if err != nil {
+		return failed(spec.ReasonPromptLost, fmt.Sprintf("The prompt of turn %s could not be read (%v); send it again.", a.Turn.Name, err))
+	}
+	name := t.bufferPrefix() + rand.Text()
+	forget := command("delete-buffer", "-b", name)
+	script := where(a, sequence(
+		leaveMode(a.Pane.PaneID),
+		command("display-message", "-p", tokenPasting),
+		command(pasteBuffer(a, name)...),
+		command("display-message", "-p", tokenDone),
+	), forget)
+	refuse := sequence(command("display-message", "-p", tokenRefused), forget)
+	line := slices.Concat(
+		[]string{"load-buffer", "-b", name, "-", ";"},
+		either(guard.target, guard.condition(), script, refuse))
+	return pasted(t.Conn.Run(ctx, bytes.NewReader(prompt), line...), name)
+}
+
+// pasteBuffer pastes a buffer as it is, between the marks of a bracketed paste when
+// the program has asked for them, and deletes it. From 3.7 on tmux rewrites what it
+// takes for unsafe unless it is told not to; before, it does not know that flag.
+func pasteBuffer(a actuate.Action, name string) []string {
+	words := []string{"paste-buffer", "-p", "-r", "-d", "-b", name, "-t", a.Pane.PaneID}
+	if rewrites(a.Server.Version) {
+		words = append(words, "-S")
+	}
+	return words
+}
+
+// rewrites says whether tmux of that version has paste-buffer -S. A version that does
+// not begin with two numbers, such as next-3.8 or openbsd-7.9, is not known.
+func rewrites(version string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 3 || major == 3 && minor >= 7
+}
+
+// pasted reads the answer to a paste.
+func pasted(r tmux.Result, name string) actuate.Outcome {
+	if find(r.Stdout, tokenPasting) == nil || find(r.Stdout, tokenDone) != nil {
+		return outcome(r)
+	}
+	if r.Err == nil && strings.Contains(r.Stderr, "no buffer "+name) {
+		return failed(spec.ReasonTmuxFailed, "tmux could not load the prompt, and nothing was pasted; it is tried again.")
+	}
+	return unclear(r)
+}
+
+// bufferPrefix begins the names of the paste buffers that this muxlet makes.
+func (t *Actuator) bufferPrefix() string {
+	return "muxlet-" + t.Instance[:min(len(t.Instance), 8)] + "-"
+}
+
+// readPrompt reads a prompt whole. One that is empty, or longer than a prompt can be,
+// is damaged.
+func readPrompt(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open its file: %w", err)
+	}
+	defer file.Close()
+	prompt, err := io.ReadAll(io.LimitReader(file, spec.MaxPromptBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read its file: %w", err)
+	case len(prompt) == 0:
+		return nil, errors.New("its file is empty")
+	case len(prompt) > spec.MaxPromptBytes:
+		return nil, fmt.Errorf("its file is longer than %d bytes", spec.MaxPromptBytes)
+	}
+	return prompt, nil
+}
