@@ -47,6 +47,9 @@ const (
 	// ActionKeepServer sets the options anew without which Server would end by
 	// itself, and our instance.
 	ActionKeepServer Kind = "KeepServer"
+	// ActionClearBuffers deletes the paste buffers of Server that broken off hand-overs of
+	// this muxlet have left. No prompt stays where a person's next paste would find it.
+	ActionClearBuffers Kind = "ClearBuffers"
 	// ActionSignal sends Signal to each of Processes that still is itself.
 	ActionSignal Kind = "Signal"
 	// ActionKeys types Keys into Pane, whose client is to end by them.

@@ -28,7 +28,8 @@ func (r Route) Do(ctx context.Context, a Action) Outcome {
 	case ActionSignal, ActionQueue:
 		return r.Client.Do(ctx, a)
 	case ActionStartServer, ActionConfigure, ActionRestoreSocket, ActionReap, ActionCreate,
-		ActionRespawn, ActionRespawnKill, ActionKillPane, ActionRelease, ActionKeepServer, ActionKeys, ActionPaste, ActionSubmit:
+		ActionRespawn, ActionRespawnKill, ActionKillPane, ActionRelease, ActionKeepServer, ActionClearBuffers,
+		ActionKeys, ActionPaste, ActionSubmit:
 		return r.Tmux.Do(ctx, a)
 	}
 	return Outcome{

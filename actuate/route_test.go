@@ -20,7 +20,7 @@ func TestEachActionReachesTheLeafThatPerformsIt(t *testing.T) {
 		ActionStartServer: "tmux", ActionRestoreSocket: "tmux", ActionReap: "tmux",
 		ActionCreate: "tmux", ActionRespawn: "tmux", ActionRespawnKill: "tmux",
 		ActionKillPane: "tmux", ActionSignal: "client",
-		ActionKeys: "tmux", ActionPaste: "tmux", ActionSubmit: "tmux", ActionQueue: "client",
+		ActionKeys: "tmux", ActionPaste: "tmux", ActionClearBuffers: "tmux", ActionSubmit: "tmux", ActionQueue: "client",
 	} {
 		assert.Equal(t, want, route.Do(t.Context(), Action{Kind: kind}).Message, kind)
 	}

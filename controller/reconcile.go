@@ -202,6 +202,9 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 		}
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: out.Reason, Message: out.Message})
 	}
+	if out.Result == actuate.ResultUnclear && a.Kind == actuate.ActionPaste {
+		c.brokenOff()
+	}
 	if out.Result == actuate.ResultDone && a.Kind == actuate.ActionRelease {
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Normal, Reason: spec.ReasonPaneTaken, Message: fmt.Sprintf(
 			"Pane %s runs what a person has started there and is theirs now; the client does not come back in it", a.Pane.PaneID)})

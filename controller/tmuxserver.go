@@ -49,9 +49,12 @@ type serverState struct {
 	noneProven bool
 	// repairTold is the trouble of which an event told, until the server answers.
 	repairTold string
-	lastState  observe.ServerState
-	lastKnown  observe.ServerState
-	looked     bool
+	// cleared is the server whose paste buffers were looked through since the last
+	// hand-over that was broken off.
+	cleared   observe.Process
+	lastState observe.ServerState
+	lastKnown observe.ServerState
+	looked    bool
 }
 
 func (c *Controller) serverPath() string { return filepath.Join(c.StateDir, "server.json") }
@@ -105,6 +108,7 @@ func (c *Controller) reconcileServer(ctx context.Context) {
 		}
 	case observe.ServerRunning:
 		c.configureServer(ctx, snap.view.Listing)
+		c.clearBuffers(ctx, snap.view.Listing.Server)
 		c.mu.Lock()
 		c.server.failures, c.server.failure, c.server.wanted = 0, "", false
 		c.server.repairTold = ""
@@ -233,6 +237,37 @@ func (c *Controller) keepServer(ctx context.Context, actuator actuate.Actuator, 
 		c.tell("", "", plan.Event{Type: plan.Normal, Reason: spec.ReasonServerKept, Message: fmt.Sprintf(
 			"Set %s of the tmux server anew: the server has to stay while nobody is attached and no session runs", strings.Join(changed, ", "))})
 	}
+}
+
+// clearBuffers removes the prompts that a hand-over which was broken off, by the
+// daemon's end or by a timeout, has left in the server: once for each server, and
+// again after each such hand-over. A server that is not ours yet is left alone.
+func (c *Controller) clearBuffers(ctx context.Context, s observe.Server) {
+	c.mu.Lock()
+	due, actuator := c.server.cleared != s.Process && s.Instance == c.instance, c.actuator
+	if due {
+		c.server.cleared = s.Process
+	}
+	c.mu.Unlock()
+	if !due {
+		return
+	}
+	out := actuator.Do(ctx, actuate.Action{Kind: actuate.ActionClearBuffers, Server: s})
+	if out.Result == actuate.ResultDone && out.Message == "" {
+		return
+	}
+	c.Log.Info("Cleared paste buffers of the tmux server", "serverPID", s.Process.PID, "result", out.Result, "message", out.Message)
+	if out.Result != actuate.ResultDone {
+		c.brokenOff()
+	}
+}
+
+// brokenOff says that a hand-over may have left a prompt in the tmux server.
+func (c *Controller) brokenOff() {
+	c.mu.Lock()
+	c.server.cleared = observe.Process{}
+	c.mu.Unlock()
+	c.queue.AddAfter(serverKey, unknownPoll)
 }
 
 // findServer searches the process table for a tmux server on our socket, and then

@@ -6,7 +6,6 @@ package tmux
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +37,8 @@ func (t *Actuator) paste(ctx context.Context, a actuate.Action) actuate.Outcome 
 	if err != nil {
 		return failed(spec.ReasonPromptLost, fmt.Sprintf("The prompt of turn %s could not be read (%v); send it again.", a.Turn.Name, err))
 	}
-	name := t.bufferPrefix() + rand.Text()
+	name := t.buffers.begin(t.bufferPrefix())
+	defer t.buffers.end(name)
 	forget := command("delete-buffer", "-b", name)
 	script := where(a, sequence(
 		leaveMode(a.Pane.PaneID),
@@ -83,11 +83,6 @@ func pasted(r tmux.Result, name string) actuate.Outcome {
 		return failed(spec.ReasonTmuxFailed, "tmux could not load the prompt, and nothing was pasted; it is tried again.")
 	}
 	return unclear(r)
-}
-
-// bufferPrefix begins the names of the paste buffers that this muxlet makes.
-func (t *Actuator) bufferPrefix() string {
-	return "muxlet-" + t.Instance[:min(len(t.Instance), 8)] + "-"
 }
 
 // readPrompt reads a prompt whole. One that is empty, or longer than a prompt can be,

@@ -53,6 +53,8 @@ type Config struct {
 type Actuator struct {
 	Config
 	starts together
+	// buffers are the paste buffers of hand-overs under way.
+	buffers buffers
 }
 
 // New returns an Actuator.
@@ -87,6 +89,8 @@ func (t *Actuator) Do(ctx context.Context, a actuate.Action) actuate.Outcome {
 		return t.release(ctx, a)
 	case actuate.ActionKeepServer:
 		return t.keepServer(ctx, a)
+	case actuate.ActionClearBuffers:
+		return t.clearBuffers(ctx, a)
 	case actuate.ActionKeys:
 		return t.keys(ctx, a)
 	case actuate.ActionPaste:
