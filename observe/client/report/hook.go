@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,11 +24,20 @@ type Patience struct {
 	Answer time.Duration
 	// Whole is when it gives up, from its beginning.
 	Whole time.Duration
+	// Large is what is added to Payload and Whole when the payload is larger than 64 KiB:
+	// a prompt of 1 MiB comes through its pipe in 20 pieces and takes 20 ms of a quiet
+	// processor to read.
+	Large time.Duration
 }
 
+// largePayload is more than what a pipe holds, in bytes.
+const largePayload = 64 << 10
+
 // DefaultPatience keeps `muxlet hook` below 200 ms with the start of its program
-// and of its shell.
-var DefaultPatience = Patience{Payload: 60 * time.Millisecond, Answer: 60 * time.Millisecond, Whole: 170 * time.Millisecond}
+// and of its shell, but for a long prompt.
+var DefaultPatience = Patience{
+	Payload: 60 * time.Millisecond, Answer: 60 * time.Millisecond, Whole: 170 * time.Millisecond, Large: time.Second,
+}
 
 // Hook is one run of a hook of a client.
 type Hook struct {
@@ -42,6 +52,40 @@ type Hook struct {
 	// Now is when it began.
 	Now time.Time
 	Patience
+
+	// read counts the bytes of the payload.
+	read *counter
+}
+
+// counter of what was read.
+type counter struct {
+	in    io.Reader
+	bytes atomic.Int64
+}
+
+func (c *counter) Read(into []byte) (int, error) {
+	n, err := c.in.Read(into)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// longer is what a large payload adds to a time.
+func (h Hook) longer(d time.Duration) time.Duration {
+	if h.read.bytes.Load() >= largePayload {
+		d += h.Large
+	}
+	return d
+}
+
+// late waits as long as the payload allows.
+func (h Hook) late(d time.Duration) <-chan struct{} {
+	late := make(chan struct{})
+	go func() {
+		time.Sleep(d)
+		time.Sleep(h.longer(d) - d)
+		close(late)
+	}()
+	return late
 }
 
 // errOutside says that a hook does not run below a client of muxlet.
@@ -56,6 +100,7 @@ var errBroken = errors.New("the hook broke")
 // Run reads the payload and reports it. Nobody but a test hears of its error, which
 // quotes nothing of the payload. What it began may go on after it has returned late.
 func (h Hook) Run() error {
+	h.read = &counter{in: h.Stdin}
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -68,7 +113,7 @@ func (h Hook) Run() error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(h.Whole):
+	case <-h.late(h.Whole):
 		return errLate
 	}
 }
@@ -98,7 +143,7 @@ func (h Hook) run() error {
 	if chainErr != nil {
 		return fmt.Errorf("look for the client: %w", chainErr)
 	}
-	return Spool(SpoolLink(socket), r, h.Now.Add(h.Whole-syncMargin))
+	return Spool(SpoolLink(socket), r, h.Now.Add(h.longer(h.Whole)-syncMargin))
 }
 
 // syncMargin is what a rename takes after the sync of a file was given up.
@@ -113,16 +158,16 @@ func (h Hook) payload() (observe.Report, error) {
 	}
 	done := make(chan parsed, 1)
 	go func() {
-		r, err := Parse(h.Stdin)
+		r, err := Parse(h.read)
 		if err != nil {
-			_, _ = io.Copy(io.Discard, h.Stdin)
+			_, _ = io.Copy(io.Discard, h.read)
 		}
 		done <- parsed{r, err}
 	}()
 	select {
 	case p := <-done:
 		return p.report, p.err
-	case <-time.After(h.Payload):
+	case <-h.late(h.Payload):
 		return observe.Report{}, errLate
 	}
 }

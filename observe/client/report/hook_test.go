@@ -145,6 +145,9 @@ func TestWhatIsNoReportIsRefused(t *testing.T) {
 		"a path for an id":  with(func(m *message) { m.Report.Conversation = "../x" }),
 		"a text for a word": with(func(m *message) { m.Report.Failure = "please log in" }),
 		"a relative path":   with(func(m *message) { m.Report.Transcript = "t.jsonl" }),
+		"a prompt":          with(func(m *message) { m.Report.Prompt = "please log in" }),
+		"half a digest":     with(func(m *message) { m.Report.Prompt = "0123456789abcde" }),
+		"capital digits":    with(func(m *message) { m.Report.Prompt = "0123456789ABCDEF" }),
 		"a class with a /":  with(func(m *message) { m.Report.Class = "a/b" }),
 		"too long":          with(func(m *message) { m.Report.Transcript = "/" + strings.Repeat("x", maxPath) }),
 	} {

@@ -12,8 +12,9 @@ import (
 	"github.com/muxlet/muxlet/observe"
 )
 
-// maxPayload bounds what is read of a hook's payload, in bytes.
-const maxPayload = 1 << 20
+// maxPayload bounds what is read of a hook's payload, in bytes: the longest prompt, 1
+// MiB, with each character escaped as in \u000a, and the rest.
+const maxPayload = 6*(1<<20) + 64<<10
 
 // text is a string, or empty for any other JSON value: one field that changes its
 // form in a newer client must not cost the others.
@@ -38,9 +39,12 @@ type payload struct {
 	Reason       text `json:"reason"`            // SessionEnd
 	Notification text `json:"notification_type"` // Notification
 	Failure      text `json:"error"`             // StopFailure
+	// Prompt of a UserPromptSubmit: its digest alone leaves the hook. It is any, since
+	// text would read it two times more, and it may have 1 MiB.
+	Prompt any `json:"prompt"`
 }
 
-// Parse reads a hook's payload: one JSON object of at most 1 MiB. It does not wait
+// Parse reads a hook's payload: one JSON object of at most 6 MiB. It does not wait
 // for the end of the input once it has the object. The report has no id, class,
 // time, mark and chain yet. A field that is not what it should be is left out; a
 // payload without an event is an error, which quotes nothing of it.
@@ -70,7 +74,11 @@ func Parse(in io.Reader) (observe.Report, error) {
 		r.Source = onlyWord(p.Reason)
 	case observe.ReportFailed:
 		r.Failure = onlyWord(p.Failure)
-	case observe.ReportPrompted, observe.ReportWorking, observe.ReportAsked, observe.ReportDone, observe.ReportOther:
+	case observe.ReportPrompted:
+		if prompt, ok := p.Prompt.(string); ok && prompt != "" {
+			r.Prompt = observe.PromptDigest(prompt)
+		}
+	case observe.ReportWorking, observe.ReportAsked, observe.ReportDone, observe.ReportOther:
 	}
 	return r, nil
 }

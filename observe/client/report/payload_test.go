@@ -5,21 +5,25 @@ package report
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
 )
 
 // The fields are those that Claude Code 2.1.332 and Codex 0.171.0 were seen to send.
 func TestWhatTheClientsTellBecomesAReport(t *testing.T) {
 	t.Parallel()
 	const id, file = "0d8f4e5c-6b1c-4b6e-9a55-0b6c1f5f7a11", "/h/.claude/projects/-w/0d8f4e5c-6b1c-4b6e-9a55-0b6c1f5f7a11.jsonl"
+	digest := observe.PromptDigest("SECRET")
 	const common = `"session_id":"` + id + `","transcript_path":"` + file + `","cwd":"/w",`
 	for name, c := range map[string]struct {
 		payload string
@@ -29,7 +33,9 @@ func TestWhatTheClientsTellBecomesAReport(t *testing.T) {
 		"claude resumes":              {`"hook_event_name":"SessionStart","source":"resume"`, observe.Report{Event: "SessionStart", Kind: observe.ReportStarted, Source: "resume"}},
 		"claude is cleared":           {`"hook_event_name":"SessionStart","source":"clear"`, observe.Report{Event: "SessionStart", Kind: observe.ReportStarted, Source: "clear"}},
 		"claude forks":                {`"hook_event_name":"SessionStart","source":"fork"`, observe.Report{Event: "SessionStart", Kind: observe.ReportStarted, Source: "fork"}},
-		"a prompt":                    {`"hook_event_name":"UserPromptSubmit","prompt":"SECRET","prompt_id":"p"`, observe.Report{Event: "UserPromptSubmit", Kind: observe.ReportPrompted}},
+		"a prompt":                    {`"hook_event_name":"UserPromptSubmit","prompt":"SECRET","prompt_id":"p"`, observe.Report{Event: "UserPromptSubmit", Kind: observe.ReportPrompted, Prompt: digest}},
+		"a prompt that is no text":    {`"hook_event_name":"UserPromptSubmit","prompt":["SECRET"]`, observe.Report{Event: "UserPromptSubmit", Kind: observe.ReportPrompted}},
+		"a prompt of another event":   {`"hook_event_name":"Stop","prompt":"SECRET"`, observe.Report{Event: "Stop", Kind: observe.ReportDone}},
 		"a tool is used":              {`"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"SECRET"},"tool_use_id":"t"`, observe.Report{Event: "PreToolUse", Kind: observe.ReportWorking}},
 		"a tool was used":             {`"hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{},"tool_response":"SECRET","duration_ms":3`, observe.Report{Event: "PostToolUse", Kind: observe.ReportWorking}},
 		"a permission":                {`"hook_event_name":"PermissionRequest","tool_name":"Bash","permission_suggestions":["SECRET"]`, observe.Report{Event: "PermissionRequest", Kind: observe.ReportAsked}},
@@ -41,7 +47,7 @@ func TestWhatTheClientsTellBecomesAReport(t *testing.T) {
 		"it fails with an object":     {`"hook_event_name":"StopFailure","error":{"type":"SECRET"}`, observe.Report{Event: "StopFailure", Kind: observe.ReportFailed}},
 		"claude ends":                 {`"hook_event_name":"SessionEnd","reason":"prompt_input_exit"`, observe.Report{Event: "SessionEnd", Kind: observe.ReportEnded, Source: "prompt_input_exit"}},
 		"codex starts":                {`"hook_event_name":"SessionStart","source":"startup","model":"gpt","permission_mode":"default"`, observe.Report{Event: "SessionStart", Kind: observe.ReportStarted, Source: "startup"}},
-		"codex is prompted":           {`"hook_event_name":"UserPromptSubmit","model":"gpt","permission_mode":"default","turn_id":"SECRET","prompt":"SECRET"`, observe.Report{Event: "UserPromptSubmit", Kind: observe.ReportPrompted}},
+		"codex is prompted":           {`"hook_event_name":"UserPromptSubmit","model":"gpt","permission_mode":"default","turn_id":"SECRET","prompt":"SECRET"`, observe.Report{Event: "UserPromptSubmit", Kind: observe.ReportPrompted, Prompt: digest}},
 		"codex ends":                  {`"hook_event_name":"SessionEnd","reason":"other"`, observe.Report{Event: "SessionEnd", Kind: observe.ReportEnded, Source: "other"}},
 		"an event of a later version": {`"hook_event_name":"PreCompact","trigger":"SECRET"`, observe.Report{Event: "PreCompact", Kind: observe.ReportOther}},
 	} {
@@ -58,18 +64,18 @@ func TestWhatTheClientsTellBecomesAReport(t *testing.T) {
 func TestAPayloadThatIsNoneIsRefusedWithoutAWordOfIt(t *testing.T) {
 	t.Parallel()
 	for name, payload := range map[string]string{
-		"nothing":        "",
-		"spaces":         " \n ",
-		"half of one":    `{"hook_event_name":"SECRET`,
-		"no JSON":        "SECRET",
-		"a list":         `["SECRET"]`,
-		"a text":         `"SECRET"`,
-		"no event":       `{"session_id":"SECRET"}`,
-		"an odd event":   `{"hook_event_name":"SECRET words"}`,
-		"no text":        `{"hook_event_name":["SECRET"]}`,
-		"zeros":          strings.Repeat("\x00", 100),
-		"more than 1MiB": `{"hook_event_name":"Stop","prompt":"` + strings.Repeat("SECRET", maxPayload/6) + `"}`,
-		"deep":           strings.Repeat(`{"SECRET":`, 20_000),
+		"nothing":      "",
+		"spaces":       " \n ",
+		"half of one":  `{"hook_event_name":"SECRET`,
+		"no JSON":      "SECRET",
+		"a list":       `["SECRET"]`,
+		"a text":       `"SECRET"`,
+		"no event":     `{"session_id":"SECRET"}`,
+		"an odd event": `{"hook_event_name":"SECRET words"}`,
+		"no text":      `{"hook_event_name":["SECRET"]}`,
+		"zeros":        strings.Repeat("\x00", 100),
+		"too long":     `{"hook_event_name":"Stop","prompt":"` + strings.Repeat("SECRET", maxPayload/6) + `"}`,
+		"deep":         strings.Repeat(`{"SECRET":`, 20_000),
 	} {
 		_, err := Parse(strings.NewReader(payload))
 		require.Error(t, err, name)
@@ -135,8 +141,33 @@ func TestNothingThatAPersonWroteLeavesAHook(t *testing.T) {
 	assert.Equal(t, "id-1", d.all()[0].Conversation)
 }
 
+// The longest prompt comes with each of its characters escaped, and in pieces: the
+// hook takes longer for it than for others.
+func TestTheLongestPromptIsReportedByItsDigest(t *testing.T) {
+	t.Parallel()
+	p, d := newPlace(t), &desk{}
+	serve(t, p, d.handle)
+	const usual = time.Second
+	text := `{"hook_event_name":"UserPromptSubmit","session_id":"id-1","prompt":"` + strings.Repeat(`\u0041`, spec.MaxPromptBytes) + `"}`
+	h := ours(p, "")
+	h.Patience = Patience{Payload: usual, Answer: patience, Whole: usual, Large: patience}
+	h.Stdin = io.MultiReader(strings.NewReader(text[:largePayload]), pausing(2*usual), strings.NewReader(text[largePayload:]))
+	require.NoError(t, h.Run())
+	require.Len(t, d.all(), 1)
+	assert.Equal(t, observe.PromptDigest(strings.Repeat("A", spec.MaxPromptBytes)), d.all()[0].Prompt)
+}
+
+// pausing is an empty input that ends after some time.
+type pausing time.Duration
+
+func (d pausing) Read([]byte) (int, error) {
+	<-time.After(time.Duration(d))
+	return 0, io.EOF
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(event("Stop", "id-1")))
+	f.Add([]byte(`{"hook_event_name":"UserPromptSubmit","prompt":"x\ud800"}`))
 	f.Add([]byte(`{"hook_event_name":"SessionEnd","reason":"x","session_id":"` + strings.Repeat("a", 129) + `"}`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		r, err := Parse(strings.NewReader(string(payload)))

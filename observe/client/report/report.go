@@ -3,7 +3,8 @@
 
 // Package report carries what the hooks of a client tell to the daemon: by a Unix
 // socket, or through a spool on disk while the daemon is away. Nothing that a
-// person or a model wrote leaves a hook: no prompt, no message, no input of a tool.
+// person or a model wrote leaves a hook: no prompt but its digest, no message, no input
+// of a tool.
 // Who sent a report is asked of the kernel and not of the report; whether it
 // counts is decided by observe.Proves and by what the session's record says. A
 // report that the daemon has answered with "ok" was handled; any other is spooled
@@ -97,6 +98,8 @@ func check(r observe.Report) error {
 		return errors.New("an odd conversation id")
 	case r.Transcript != "" && !isPath(r.Transcript):
 		return errors.New("an odd transcript")
+	case r.Prompt != "" && !observe.IsPromptDigest(r.Prompt):
+		return errors.New("an odd digest of a prompt")
 	}
 	for _, w := range []string{string(r.Kind), r.Event} {
 		if !isWord(w) {
