@@ -96,11 +96,12 @@ func (c *Controller) judgeSight(sub subject, taken observe.Screen, files observe
 		files.ActivityAt = c.StartedAt
 	}
 	shown := observe.JudgeScreen(sub.class.Spec, taken.Lines[min(taken.Visible, len(taken.Lines)):], now)
-	sight := observe.JudgeSight(observe.SightInput{
+	in := observe.SightInput{
 		Class: sub.class.Spec, Now: now, StartedAt: sub.client.StartedAt, WasReady: !sub.client.ReadyAt.IsZero(),
 		Report: sub.report, Files: files, Shown: &shown, Previous: sub.previous,
 		ReportTTL: settings.ReportTTL, FocusAfter: settings.FocusAfter,
-	})
+	}
+	sight := in.Timed(observe.JudgeSight(in))
 	if sight.Blank = shown.Blank; sight.Blank && sub.client.ReadyAt.IsZero() {
 		// That it shows nothing was seen, and ends it when it goes on for too long.
 		sight.At = now

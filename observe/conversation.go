@@ -107,6 +107,15 @@ type Sight struct {
 	// Conversation is the id that the client's own files name now; empty when they do
 	// not.
 	Conversation string
+	// Since is since when Activity is what it is, as far as anything tells; zero before
+	// the first look.
+	Since time.Time
+	// WorkingAt is when the client was last found to work; zero when it never was.
+	WorkingAt time.Time
+	// WorkingSince is since when it works by what its own files say; zero when they do not
+	// say so. TurnAt is when a turn last ended, well or not, by what they say; zero when
+	// they never did.
+	WorkingSince, TurnAt time.Time
 }
 
 // Files is what a client's own files tell of it: Claude's registry, Codex's locks

@@ -32,6 +32,10 @@ type Hand struct {
 	Cursor Cursor
 	// Digest of all that the screen showed.
 	Digest string
+	// Working and Attention are what the class's rules make of the same screen, which is
+	// newer than what a Sight knows.
+	Working   bool
+	Attention *Attention
 }
 
 // Prompted is a report that a prompt was submitted.

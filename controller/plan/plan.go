@@ -54,6 +54,10 @@ type Input struct {
 	// Hand is what was seen for the hand-over of the first of them; zero when nobody
 	// looked.
 	Hand observe.Hand
+	// PromptFile is the path of the file that holds the prompt of the first of Turns.
+	PromptFile string
+	// Waited is Plan.Waiting of the pass before this one; zero when that is not known.
+	Waited Verdict
 	// Told is what the reports of the present client, or of the last one, tell of turns.
 	Told observe.Told
 	// HandOver is what came of this daemon's last act for the first of Turns; zero when
@@ -378,9 +382,11 @@ type HandOver struct {
 	Nothing bool
 	// Reason and Message of that.
 	Reason, Message string
-	// Moved counts how often the act was refused because the cursor had moved since the
+	// Moved counts how often an act was refused because the cursor had moved since the
 	// look on which it rested.
 	Moved int
+	// Untyped is true when the last submit key is proven not to have been typed.
+	Untyped bool
 }
 
 // InitialTurn is the first turn of a conversation that muxlet begins.
