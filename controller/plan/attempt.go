@@ -100,6 +100,7 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 	pane, _ := p.paneOfAttempt(a.ID)
 	c.Pane, c.PanePID = pane.PaneID, pane.PID
 	p.spendConversation(a)
+	p.serve(c, a)
 	p.rec.Client, p.rec.Attempt, p.rec.Block = c, nil, nil
 	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
 	started := fmt.Sprintf("Started incarnation %d, pid %d, pane %s", c.Incarnation, c.Process.PID, c.Pane)
@@ -167,6 +168,7 @@ func (p *pass) judgeFailure(a *record.Attempt) bool {
 		return false
 	}
 	if permanent[r.Reason] {
+		p.rec.Demand = nil
 		// What was mended since the launcher looked is mended.
 		at := p.Now.Add(-max(p.receiptAge(a), 0))
 		p.rec.Block = &record.Block{Reason: r.Reason, Message: r.Message, LookedFor: r.LookedFor, LookedIn: r.LookedIn, File: r.File, At: at}
@@ -220,6 +222,7 @@ func (p *pass) failAttempt(reason, message string) {
 	case spec.ReasonRemoved, spec.ReasonSuspended, spec.ReasonTerminated:
 		return
 	}
+	p.giveBack(a.Demand)
 	p.countDeath(p.Now)
 	p.rec.LastTermination = &record.Termination{Reason: reason, Message: message, At: p.Now}
 	p.event(Warning, reason, fmt.Sprintf("Incarnation %d was not started: %s", a.Incarnation, message))

@@ -106,6 +106,12 @@ func (p *pass) clampClock() {
 	}
 	clamp(&p.rec.BackOff.LastDeathAt)
 	clamp(&p.rec.BackOff.BoughtAt)
+	if d := p.rec.Demand; d != nil {
+		clamp(&d.At)
+	}
+	if l := p.rec.Latch; l != nil {
+		clamp(&l.At)
+	}
 	if c := p.rec.Conversation; c != nil {
 		p.jumped = c.BoundAt.After(p.Now)
 		clamp(&c.BoundAt)

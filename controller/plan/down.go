@@ -107,6 +107,8 @@ func (p *pass) settleIntent() {
 	p.rec.Intent = nil
 	switch {
 	case i == nil || p.rec.Client != nil:
+	case i.Kind == record.IntentTerminate && p.turnSince(i.At):
+		// It is wanted again already.
 	case i.Kind == record.IntentTerminate:
 		p.latch(spec.ReasonTerminated, "ended by a person")
 		p.event(Normal, spec.ReasonTerminated, "Stays down until it is resumed")
@@ -139,12 +141,15 @@ func (p *pass) endLeftover() bool {
 // when something else keeps the session down for now.
 func (p *pass) judgeRecovery() bool {
 	hadClient := p.rec.Incarnation > 0
-	if !p.FirstLook || !hadClient || p.rec.Latch != nil || p.rec.Demand != nil ||
+	if !p.FirstLook || !hadClient || p.rec.Latch != nil || p.demanded() ||
 		p.rec.Spec == nil || p.rec.Spec.RecoveryPolicy != spec.RecoveryDormant {
 		return false
 	}
 	if a := p.Record.Attempt; a != nil && a.Demand != nil {
 		// A person has asked for the start that this daemon found unfinished.
+		return false
+	}
+	if c := p.Record.Client; c != nil && c.Demand != nil {
 		return false
 	}
 	p.latch(spec.ReasonNotRecovered, "its client was lost while no daemon looked; recoveryPolicy is Dormant")
@@ -177,7 +182,7 @@ func (p *pass) stayDown() bool {
 	if l == nil {
 		return false
 	}
-	if p.rec.Demand != nil || p.policyReleases(l) {
+	if p.demandedSince(l.At) || p.policyReleases(l) {
 		p.rec.Latch = nil
 		return false
 	}
@@ -251,7 +256,7 @@ func (p *pass) waitForWorld() bool {
 		p.rec.Demand = nil
 		return p.say(b.Reason, b.Message, 0)
 	}
-	if p.Block != ObstacleCleared && p.rec.Demand == nil {
+	if p.Block != ObstacleCleared && !p.triesAgainst(b) {
 		return p.say(b.Reason, b.Message, 0)
 	}
 	p.rec.Block = nil
@@ -263,8 +268,8 @@ func (p *pass) waitForWorld() bool {
 	return false
 }
 
-// waitForTime is the back-off. A demand buys one immediate attempt, at most one
-// in ten seconds, and does not reset the count.
+// waitForTime is the back-off. A demand buys one immediate attempt, once, and at most
+// one in ten seconds; it does not reset the count.
 func (p *pass) waitForTime() bool {
 	b := &p.rec.BackOff
 	wait := p.Policy.wait(b.Deaths)
@@ -272,7 +277,7 @@ func (p *pass) waitForTime() bool {
 	if left <= 0 {
 		return false
 	}
-	if p.rec.Demand != nil {
+	if p.buys() {
 		if p.Now.Sub(b.BoughtAt) >= buyInterval {
 			return false
 		}

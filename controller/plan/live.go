@@ -113,6 +113,7 @@ func (p *pass) adopt(c liveClient) bool {
 	if a := p.rec.Attempt; a != nil && a.ID == attempt {
 		c := p.rec.Client
 		c.Launched, c.StartedAt, c.ClassRevision, c.Resumes, c.Directory = a.Spec.DeepCopy(), a.OpenedAt, a.ClassRevision, a.Resumes, a.Order.Directory
+		p.serve(c, a)
 		p.spendConversation(a)
 	}
 	// Where the client keeps its files nobody else knows, and they tell its conversation.

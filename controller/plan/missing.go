@@ -53,20 +53,20 @@ func (p *pass) conversationBlock(b *record.Block) (stands, known bool) {
 		// begun only when a person says so.
 		return !turned && c == nil, true
 	case spec.ReasonConversationElsewhere:
-		return !turned && d == nil, true
+		return !turned && !p.demandedSince(b.At), true
 	case spec.ReasonConversationMissing:
-		return !turned && !p.worthATry(c), true
+		return !turned && !p.worthATry(b, c), true
 	}
 	return false, false
 }
 
 // worthATry: the conversation that was missing was put back, or a person asks for one
 // more try.
-func (p *pass) worthATry(c *record.Conversation) bool {
+func (p *pass) worthATry(b *record.Block, c *record.Conversation) bool {
 	if c == nil {
 		return true
 	}
-	if p.rec.Demand != nil {
+	if p.demandedSince(b.At) {
 		c.NotFound = 0
 		return true
 	}
@@ -93,6 +93,7 @@ func (p *pass) judgeResume(a *record.Attempt, r observe.Receipt) (known bool) {
 	case spec.ReasonConversationMissing:
 		p.replaceMissing(c, r.File, "its client finds nothing that it could resume")
 	case spec.ReasonConversationElsewhere:
+		p.rec.Demand = nil
 		p.rec.Block = &record.Block{Reason: r.Reason, Message: r.Message, File: r.File, At: p.Now}
 	}
 	return true

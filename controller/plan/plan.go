@@ -71,6 +71,9 @@ type Input struct {
 	New NewAttempt
 	// Policy is what the settings say.
 	Policy Policy
+	// Started is when the daemon began to look: what nobody has told or shown since then
+	// may have been told before.
+	Started time.Time
 	// FirstLook is true until a decision was made on a known observation since
 	// the daemon started.
 	FirstLook bool
@@ -394,117 +397,4 @@ type InitialTurn struct {
 	// Request makes it known when it is asked for twice.
 	Request string
 	Prompt  string
-}
-
-// Intervals of the plan. They bound how soon the loop looks again when no hint
-// comes.
-const (
-	soon           = time.Millisecond
-	pollReceipt    = 25 * time.Millisecond
-	pollStatus     = 4 * time.Millisecond
-	pollDetach     = time.Second
-	pollSlow       = 250 * time.Millisecond
-	pollBudget     = 5 * time.Second
-	pollLimits     = 5 * time.Second
-	pollInUse      = 5 * time.Second
-	pollActivity   = 5 * time.Second
-	statusPatience = time.Second
-	markPatience   = time.Second
-	leftoverGrace  = 3 * time.Second
-	respawnKillAge = 3 * time.Second
-	killRepeat     = time.Second
-	enginePatience = 3 * time.Second
-	buyInterval    = 10 * time.Second
-)
-
-// pass is one computation: the input, and the plan as it grows.
-type pass struct {
-	Input
-	rec  record.Record
-	plan Plan
-	// class in force; nil when there is no spec, or no class of the name that it gives.
-	class *Class
-	// evidenceOf is the conversation that Evidence and Rival are about.
-	evidenceOf string
-	// resumes is the conversation that a start of this pass brings back.
-	resumes string
-	// jumped: the clock has jumped back since the conversation became the session's, so
-	// that what is told of another cannot be held against that time.
-	jumped bool
-}
-
-// rule decides or passes. done is true when it has decided.
-type rule struct {
-	name   string
-	decide func(*pass) (done bool)
-}
-
-// rules in their order; the first that decides ends the pass.
-var rules = []rule{
-	{"Unknown", (*pass).holdWhileUnknown},
-	{"Outdated", (*pass).lookAgain},
-	{"Adopt", (*pass).adoptLiveClient},
-	{"Duplicate", (*pass).endDuplicate},
-	{"Orphan", (*pass).endOrphan},
-	{"Stop", (*pass).continueStop},
-	{"Attempt", (*pass).judgeAttempt},
-	{"Death", (*pass).accountDeath},
-	{"Remove", (*pass).remove},
-	{"Leftover", (*pass).endLeftover},
-	{"Suspend", (*pass).suspend},
-	{"Intent", (*pass).obeyIntent},
-	{"Update", (*pass).update},
-	{"Live", (*pass).keepLive},
-	{"Recovery", (*pass).judgeRecovery},
-	{"Refusal", (*pass).refuse},
-	{"Latch", (*pass).stayDown},
-	{"Occupied", (*pass).waitForPane},
-	{"Block", (*pass).waitForWorld},
-	{"BackOff", (*pass).waitForTime},
-	{"Server", (*pass).waitForServer},
-	{"Name", (*pass).waitForName},
-	{"Limits", (*pass).waitForLimits},
-	{"Hold", (*pass).waitForCredential},
-	{"Conversation", (*pass).settleConversation},
-	{"Budget", (*pass).waitForBudget},
-	{"Start", (*pass).start},
-}
-
-// Compute decides about one session.
-func Compute(in Input) Plan {
-	p := prepare(in)
-	for _, r := range rules {
-		if r.decide(p) {
-			p.plan.Verdict.Rule = r.name
-			break
-		}
-	}
-	p.plan.InFlight = p.inFlight()
-	p.plan.Record = p.rec
-	return p.plan
-}
-
-// prepare takes in what holds whatever is seen of tmux and the process table: what is
-// wanted, and what the client has told.
-func prepare(in Input) *pass {
-	p := &pass{Input: in, rec: in.Record.Copy()}
-	if ref, known := Reference(in); known {
-		p.evidenceOf = ref.ID
-	}
-	p.takeDesired()
-	p.takeClass()
-	p.clampClock()
-	p.hear()
-	return p
-}
-
-// say sets the verdict and ends the pass.
-func (p *pass) say(reason, message string, again time.Duration) bool {
-	p.plan.Verdict.Reason, p.plan.Verdict.Message = reason, message
-	p.plan.RequeueAfter = again
-	return true
-}
-
-func (p *pass) event(t EventType, reason, message string) {
-	p.plan.Events = append(p.plan.Events, Event{Type: t, Reason: reason, Message: message})
 }

@@ -18,6 +18,8 @@ const (
 	RequestResume Request = "Resume"
 	// RequestFresh is RequestResume with a new conversation.
 	RequestFresh     Request = "ResumeFresh"
+	// RequestAttach is RequestResume by a person who wants to see the client.
+	RequestAttach    Request = "Attach"
 	RequestRestart   Request = "Restart"
 	RequestTerminate Request = "Terminate"
 )
@@ -41,9 +43,9 @@ func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal
 		return in, r
 	}
 	switch req {
-	case RequestResume, RequestFresh:
+	case RequestResume, RequestFresh, RequestAttach:
 		takeBackTerminate(&rec)
-		rec.Demand = &record.Demand{Reason: spec.ReasonResumed, At: now, Fresh: req == RequestFresh}
+		rec.Demand = &record.Demand{Reason: demandReason(req), At: now, Fresh: req == RequestFresh}
 		if req == RequestFresh && rec.Intent == nil && goesOn(&rec) {
 			// Its termination was taken back, and the client has the old conversation.
 			rec.Intent = &record.Intent{Kind: record.IntentRestart, Incarnation: highest(&rec), At: now}
@@ -67,7 +69,7 @@ func Apply(in record.Record, req Request, now time.Time) (record.Record, Refusal
 // refusalOf is why a request cannot be accepted; zero when it can.
 func refusalOf(rec *record.Record, req Request) Refusal {
 	running := rec.Client != nil || rec.Attempt != nil
-	resumes := req == RequestResume || req == RequestFresh
+	resumes := req == RequestResume || req == RequestFresh || req == RequestAttach
 	switch {
 	case (resumes || req == RequestRestart) && rec.Spec != nil && rec.Spec.Suspend:
 		return Refusal{RefusedSuspended, "spec.suspend is true"}
@@ -75,6 +77,13 @@ func refusalOf(rec *record.Record, req Request) Refusal {
 		return Refusal{RefusedRunning, "it runs or is starting already"}
 	}
 	return Refusal{}
+}
+
+func demandReason(req Request) string {
+	if req == RequestAttach {
+		return spec.ReasonAttached
+	}
+	return spec.ReasonResumed
 }
 
 // goesOn says whether a client runs, or is about to, that nobody ends.

@@ -48,6 +48,7 @@ func (p *pass) update() bool {
 	case spec.UpdateRecreate:
 	}
 	p.plan.Looked, p.plan.PendingReason = true, ""
+	p.demandUpdate()
 	p.event(Normal, spec.ReasonUpdating, fmt.Sprintf("Replacing incarnation %d: %s changed", c.Incarnation, changed))
 	return p.beginStop(record.StopUpdating, c.Process)
 }
@@ -108,22 +109,31 @@ func (p *pass) attached(c *record.Client) int {
 	return pane.Attached
 }
 
-// keepLive: the client runs in its pane, which is what is wanted. Dead panes of
-// earlier attempts beside it are of no use to anybody.
-func (p *pass) keepLive() bool {
+// awaitReady: the client runs in its pane, and may not be usable. What was demanded is
+// there once it is.
+func (p *pass) awaitReady() bool {
 	c := p.rec.Client
 	if c == nil {
 		return false
 	}
 	p.plan.Looked = true
-	p.rec.Demand = nil
+	p.satisfy(c)
 	if p.engineGone(c) || p.waitUntilReady(c) {
 		return true
 	}
-	reason := spec.ReasonRunning
-	if p.watched(c) {
-		reason = spec.ReasonReady
+	c.Demand = nil
+	p.askInitially(c)
+	return false
+}
+
+// keepLive: the client is what is wanted. Dead panes of earlier attempts beside it are
+// of no use to anybody.
+func (p *pass) keepLive() bool {
+	c := p.rec.Client
+	if c == nil {
+		return false
 	}
+	reason := p.liveReason(c)
 	for _, pane := range p.Seen.Panes {
 		if pane.State == observe.Dead && pane.Labels.Attempt != c.Attempt {
 			p.plan.Action = actuate.Action{Kind: actuate.ActionKillPane, Server: p.Seen.Server, Pane: pane.Pane}
@@ -131,6 +141,13 @@ func (p *pass) keepLive() bool {
 		}
 	}
 	return p.say(reason, fmt.Sprintf("incarnation %d runs as pid %d", c.Incarnation, c.Process.PID), p.pollPending(c))
+}
+
+func (p *pass) liveReason(c *record.Client) string {
+	if p.watched(c) {
+		return spec.ReasonReady
+	}
+	return spec.ReasonRunning
 }
 
 // pollPending is when to look whether what an edit waits for has come, or what the
@@ -189,10 +206,14 @@ func (p *pass) start() bool {
 			action.Kind = actuate.ActionRespawnKill
 		}
 	}
+	if p.awaitArgument() {
+		return true
+	}
 	p.assignConversation()
 	a := p.newAttempt()
+	p.beginWith(a)
 	action.Launch = p.launch(a)
-	if p.rec.Demand != nil && p.Policy.wait(p.rec.BackOff.Deaths) > 0 {
+	if p.buys() && p.Policy.wait(p.rec.BackOff.Deaths) > 0 {
 		p.rec.BackOff.BoughtAt = p.Now
 	}
 	p.rec.Attempt, a.Demand, p.rec.Demand = a, p.rec.Demand, nil

@@ -34,6 +34,7 @@ func stopSentence(reason record.StopReason, process observe.Process) string {
 		record.StopStartTimeout: "it did not start in time",
 		record.StopLeftover:     "its client has ended",
 		record.StopEngineGone:   "the program that does its work has ended",
+		record.StopForTurn:      "its class takes a turn at its start only",
 	}[reason]
 	return fmt.Sprintf("ending pid %d: %s", process.PID, why)
 }
@@ -50,7 +51,7 @@ func (p *pass) stopGrace() time.Duration {
 		if c != nil && c.Process == s.Process && !p.inPane(c) {
 			return min(p.grace(), leftoverGrace)
 		}
-	case record.StopRestarting, record.StopUpdating, record.StopStartTimeout:
+	case record.StopRestarting, record.StopUpdating, record.StopStartTimeout, record.StopForTurn:
 	}
 	return p.grace()
 }
@@ -230,6 +231,7 @@ func stoppedSentence(s *record.Stop) string {
 
 // closeClient forgets the client but for its end.
 func (p *pass) closeClient(t record.Termination) {
+	p.giveBack(p.rec.Client.Demand)
 	p.rec.LastTermination, p.rec.Client = &t, nil
 }
 

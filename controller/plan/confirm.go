@@ -1,0 +1,153 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/muxlet/muxlet/controller/turn"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// confirm looks whether the client itself has told that it has t.
+func (p *pass) confirm(t *turn.Turn) {
+	if t.Phase != turn.Delivering {
+		return
+	}
+	if at := p.prompted(t); !at.IsZero() {
+		*t = t.Deliver(at, "the client has told that it was submitted")
+		return
+	}
+	if at := p.filed(t); !at.IsZero() {
+		*t = t.Deliver(at, "the client's own files tell that it works on it")
+	}
+}
+
+// prompted is when the client told that t was submitted; zero when it did not. One that
+// was told without what it was may be a person's, unless the prompt is known to have
+// reached the client.
+func (p *pass) prompted(t *turn.Turn) time.Time {
+	if p.Told.Attempt != t.Attempt {
+		return time.Time{}
+	}
+	reached := t.Method != spec.SubmitPaste || !t.PastedAt.IsZero()
+	for _, told := range p.Told.Prompted {
+		switch {
+		case told.At.Before(t.HandedAt):
+		case told.Digest == t.Digest, told.Digest == "" && reached:
+			return told.At
+		}
+	}
+	return time.Time{}
+}
+
+// filed is when the client began a turn, or has ended one, by its own files; zero when
+// they do not tell. Before the submit key that was not t. While a client that queues
+// turns works on another, the end of that tells nothing.
+func (p *pass) filed(t *turn.Turn) time.Time {
+	if !p.sees(t) || t.Method == spec.SubmitPaste && t.Submits == 0 {
+		return time.Time{}
+	}
+	s, known := p.submitOfClient(p.rec.Client)
+	switch {
+	case !p.Sight.WorkingSince.IsZero() && !p.Sight.WorkingSince.Before(t.HandedAt):
+		return p.Sight.WorkingSince
+	case known && !s.queues() && t.Method == spec.SubmitPaste && !p.Sight.TurnAt.Before(t.SubmittedAt):
+		return t.SubmittedAt
+	}
+	return time.Time{}
+}
+
+// complete looks whether the client has ended t.
+func (p *pass) complete(t *turn.Turn) {
+	if t.Phase != turn.Delivered || p.completeByReport(t) || !p.sees(t) && p.gone(t) {
+		return
+	}
+	s, known := p.submitOfClient(p.rec.Client)
+	switch {
+	case known && !s.reports && !s.working:
+		*t = t.Unreported(p.Now, "clients of its class do not tell how a turn ends")
+	case p.completeByFiles(t):
+	case known && !s.reports:
+		p.completeByScreen(t)
+	default:
+		p.completeBySilence(t)
+	}
+}
+
+// completeByReport: the first end that was told after the delivery is t's.
+func (p *pass) completeByReport(t *turn.Turn) bool {
+	told := p.Told
+	if told.Attempt != t.Attempt {
+		return false
+	}
+	done, failed := !told.Done.Before(t.DeliveredAt), !told.Failed.Before(t.DeliveredAt)
+	switch {
+	case failed && (!done || told.Failed.Before(told.Done)):
+		reason, retry := observe.FailureOf(told.Failure)
+		*t = t.Fail(told.Failed, reason, failureSentence(reason), retry == spec.RetryAgain)
+	case done:
+		*t = t.Complete(told.Done)
+	default:
+		return false
+	}
+	return true
+}
+
+func failureSentence(reason string) string {
+	return fmt.Sprintf("the client has told that the turn failed (%s): its screen says more", reason)
+}
+
+// completeByFiles: the client's own files, or its screen, tell how a turn ended.
+func (p *pass) completeByFiles(t *turn.Turn) bool {
+	if !p.sees(t) {
+		return false
+	}
+	f := p.Sight.Failure
+	switch {
+	case f != nil && !f.At.Before(t.DeliveredAt) && !p.busy(t):
+		*t = t.Fail(p.Now, f.Reason, failureSentence(f.Reason), f.Retry == spec.RetryAgain)
+	case !p.Sight.TurnAt.Before(t.DeliveredAt):
+		*t = t.Complete(p.Sight.TurnAt)
+	default:
+		return false
+	}
+	return true
+}
+
+// completeByScreen: the screen is all that tells, by what it shows while a turn is
+// worked on.
+func (p *pass) completeByScreen(t *turn.Turn) {
+	worked := p.sees(t) && !p.Sight.WorkingAt.Before(t.HandedAt)
+	switch {
+	case worked && !p.busy(t) && p.Sight.At.After(p.Sight.WorkingAt):
+		if p.Now.Sub(p.Sight.WorkingAt) >= settledWorking {
+			*t = t.Complete(p.Now)
+		}
+	case !worked && !p.busy(t) && p.Now.Sub(later(t.DeliveredAt, p.Started)) >= idleWindow:
+		*t = t.Unreported(p.Now, "the client was not seen to work on it")
+	default:
+		p.completeBySilence(t)
+	}
+}
+
+// completeBySilence: a client that has stopped without a word has ended the turn, but
+// how is not known. One that works, or asks, goes on for as long as it likes.
+func (p *pass) completeBySilence(t *turn.Turn) {
+	window, since := muteWindow, later(t.DeliveredAt, p.Started)
+	switch {
+	case !p.sees(t) || p.Sight.At.Before(t.DeliveredAt):
+	case p.busy(t):
+		window, since = staleWindow, later(p.Sight.At, since)
+	case p.Sight.Activity == spec.ActivityIdle:
+		window, since = idleWindow, later(p.Sight.Since, since)
+	default:
+		since = later(p.Sight.Since, since)
+	}
+	if p.Now.Sub(since) >= window {
+		*t = t.Unreported(p.Now, "the client has stopped and has not told how it ended")
+	}
+}

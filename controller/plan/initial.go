@@ -1,0 +1,26 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/turn"
+)
+
+// askInitially makes the first turn of a conversation that muxlet has begun, once its
+// client can take one. What the client was started with counts, so that an edit says
+// nothing to a client that runs; and one that was not handed over before an earlier
+// client has ended still waits for its turn.
+func (p *pass) askInitially(c *record.Client) {
+	if c.InitialSent || c.Resumes != "" || c.Launched == nil || c.Launched.InitialPrompt == "" {
+		return
+	}
+	c.InitialSent = true
+	if slices.ContainsFunc(p.turns, func(t turn.Turn) bool { return t.Initial && t.Phase == turn.Pending }) {
+		return
+	}
+	p.plan.Initial = &InitialTurn{Request: "initial/" + c.Attempt, Prompt: c.Launched.InitialPrompt}
+}

@@ -1,0 +1,164 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/turn"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// acted says whether this daemon has begun the hand-over of t: then it knows what came
+// of it. What an earlier one has begun may have happened or not.
+func (p *pass) acted(t *turn.Turn) bool { return p.HandOver.Turn == t.Name }
+
+// carryOn goes on with a hand-over that was begun.
+func (p *pass) carryOn(t *turn.Turn, c *record.Client) bool {
+	s, known := p.submitOfClient(c)
+	screen := s.Confirm == spec.ConfirmScreen
+	switch {
+	case t.Method == spec.SubmitArgument, !known:
+		return p.tell(t, c, spec.ReasonDelivering, "waiting for its client to take it", pollTurn)
+	case p.takeBack(t):
+		again := time.Duration(soon)
+		if p.HandOver.Moved == 0 || p.HandOver.Moved > movedPatience {
+			again = pollTurn
+		}
+		return p.tell(t, c, t.Delivered.Reason, t.Delivered.Message, again)
+	case screen && !p.acted(t):
+		// Of a class that tells nothing nobody will ever know.
+		*t = t.GiveUp(p.Now, spec.ReasonInterrupted, "the daemon ended while it was handed over: attach and see whether the client has it, before it is sent again")
+		return p.say(p.liveReason(c), fmt.Sprintf("incarnation %d runs as pid %d; turn %s was interrupted", c.Incarnation, c.Process.PID, t.Name), soon)
+	case t.PastedAt.IsZero() && p.acted(t) && !p.HandOver.DoneAt.Before(t.HandedAt):
+		t.PastedAt = p.HandOver.DoneAt
+	}
+	switch {
+	case t.Method == spec.SubmitQueue:
+		return p.tell(t, c, spec.ReasonDelivering, "waiting for the client to take it from its queue", pollTurn)
+	case t.PastedAt.IsZero():
+		return p.findPasted(t, c)
+	case t.Submits == 0:
+		return p.submitFirst(t, c, s)
+	}
+	return p.submitAgain(t, c, s)
+}
+
+// takeBack: it is proven that nothing of t was handed over.
+func (p *pass) takeBack(t *turn.Turn) bool {
+	h := p.HandOver
+	if t.Method == spec.SubmitArgument || !t.PastedAt.IsZero() || !p.acted(t) || !h.Nothing || !h.DoneAt.IsZero() {
+		return false
+	}
+	reason, message := h.Reason, h.Message
+	if reason == "" {
+		reason = spec.ReasonPending
+	}
+	if message == "" {
+		message = "nothing of it was handed over; it is tried again"
+	}
+	*t = t.Return(p.Now, reason, message)
+	return true
+}
+
+// findPasted: whether the prompt was pasted is not known. Where it stands in the input
+// line it was; anything else proves nothing, and only the client itself can tell.
+func (p *pass) findPasted(t *turn.Turn, c *record.Client) bool {
+	switch {
+	case p.Hand.At.IsZero():
+		p.wantsHand = true
+	case p.Hand.Composing == observe.ComposingPrompt && p.Hand.Attention == nil:
+		t.PastedAt = p.Now
+		return p.tell(t, c, spec.ReasonDelivering, "it stands in the client's input line", soon)
+	}
+	return p.tell(t, c, spec.ReasonDelivering, "whether the client has it is not known; waiting for it to tell", pollTurn)
+}
+
+// submitFirst presses the key once the client has had its time to take the paste in.
+func (p *pass) submitFirst(t *turn.Turn, c *record.Client, s submit) bool {
+	settled := t.PastedAt.Add(s.settle)
+	if left := settled.Sub(p.Now); left > 0 {
+		return p.tell(t, c, spec.ReasonDelivering, "it stands in the client's input line", left)
+	}
+	if p.Hand.At.Before(settled) {
+		p.wantsHand = true
+		return p.tell(t, c, spec.ReasonDelivering, "looking whether it stands in the client's input line", pollReceipt)
+	}
+	if !p.unsubmitted(s, s.composes()) {
+		return p.tell(t, c, spec.ReasonDelivering, "waiting until its client can take it", pollSlow)
+	}
+	t.Before = p.Hand.Digest
+	return p.press(t, c, s)
+}
+
+// unsubmitted says whether the screen shows t where the submit key belongs to it.
+// Without a proof of that a class that shows its input line gets no key: on a dialog it
+// would be an answer.
+func (p *pass) unsubmitted(s submit, proof bool) bool {
+	h := p.Hand
+	if h.Attention != nil || h.Working && !s.queues() {
+		return false
+	}
+	return h.Composing == observe.ComposingPrompt || !proof && h.Composing == observe.ComposingUnknown
+}
+
+// press asks for the submit key. One that is proven not to have been typed is asked for
+// again in its place.
+func (p *pass) press(t *turn.Turn, c *record.Client, s submit) bool {
+	pane, ok := p.paneOf(liveClient{process: c.Process, panePID: c.PanePID})
+	if !ok || pane.Live != observe.Running || pane.Taken() {
+		return p.tell(t, c, spec.ReasonDelivering, "its client is not in its pane", pollTurn)
+	}
+	if !p.untyped(t) {
+		t.Submits, t.SubmittedAt = t.Submits+1, p.Now
+	}
+	p.plan.Action = actuate.Action{Kind: actuate.ActionSubmit, Server: p.Seen.Server, Pane: pane.Pane, Keys: []string{s.Key}, Turn: p.act(t)}
+	return p.tell(t, c, spec.ReasonDelivering, "it is submitted", soon)
+}
+
+func (p *pass) untyped(t *turn.Turn) bool {
+	return t.Submits > 0 && p.acted(t) && p.HandOver.Untyped
+}
+
+// submitAgain waits for the client to show that it has taken the turn, and repeats the
+// key where it was swallowed: some clients drop one that follows a paste.
+func (p *pass) submitAgain(t *turn.Turn, c *record.Client, s submit) bool {
+	age := p.Now.Sub(t.SubmittedAt)
+	if !p.Hand.At.After(t.SubmittedAt) {
+		p.wantsHand = true
+		return p.tell(t, c, spec.ReasonDelivering, "it was submitted; waiting for the client to take it", pollReceipt)
+	}
+	if p.untyped(t) {
+		if p.unsubmitted(s, s.composes()) {
+			return p.press(t, c, s)
+		}
+		return p.tell(t, c, spec.ReasonDelivering, "waiting until its client can take it", pollSlow)
+	}
+	if p.shownTaken(t, s) {
+		*t = t.Deliver(p.Now, "the client's screen shows that it has taken it")
+		p.complete(t)
+		return p.tell(t, c, spec.ReasonDelivered, "the client has it", soon)
+	}
+	if age >= submitPatience && t.Submits < maxSubmits && p.unsubmitted(s, true) {
+		return p.press(t, c, s)
+	}
+	return p.tell(t, c, spec.ReasonDelivering, "it was submitted; waiting for the client to take it", poll(age))
+}
+
+// shownTaken says whether the screen proves that the client has taken t.
+func (p *pass) shownTaken(t *turn.Turn, s submit) bool {
+	h := p.Hand
+	if h.Composing == observe.ComposingPrompt {
+		return false
+	}
+	if s.Confirm == spec.ConfirmScreen {
+		return h.Digest != t.Before
+	}
+	works := h.Working || p.sees(t) && p.Sight.Activity == spec.ActivityWorking && !p.Sight.WorkingAt.Before(t.SubmittedAt)
+	return s.composes() && h.Composing != observe.ComposingUnknown && works
+}
