@@ -103,4 +103,3 @@ func (p *pass) answerUnknown(t *turn.Turn, v Verdict) {
 		*t = Unavailable(*t, v.Message, p.Now)
 	}
 }
-

@@ -17,7 +17,7 @@ type Request string
 const (
 	RequestResume Request = "Resume"
 	// RequestFresh is RequestResume with a new conversation.
-	RequestFresh     Request = "ResumeFresh"
+	RequestFresh Request = "ResumeFresh"
 	// RequestAttach is RequestResume by a person who wants to see the client.
 	RequestAttach    Request = "Attach"
 	RequestRestart   Request = "Restart"
