@@ -118,6 +118,23 @@ type Hooks interface {
 	Ensure(class string, reports spec.ReportsType) (map[string]string, error)
 }
 
+// Records keeps the sessions' records. *record.Store is one, and says what each
+// method promises. It is a port for what a store cannot be made to do from outside:
+// to fail, or never to be reached, at one certain save.
+type Records interface {
+	Prepare() error
+	Load() (record.Loaded, error)
+	Save(r record.Record) error
+	// Room says whether there is room for what a start writes.
+	Room() error
+	Restore(r record.Record) error
+	Archive(r record.Record) error
+	Archived(name string, notBefore time.Time) (r record.Record, ok bool)
+	Unarchive(uid string) error
+	Knows(uid string) bool
+	Prune(before time.Time) error
+}
+
 // Options is everything that a Controller works with.
 type Options struct {
 	Log   logr.Logger
@@ -159,7 +176,7 @@ type Options struct {
 	// NewActuator makes the actuator once the instance is known.
 	NewActuator func(instance string) actuate.Actuator
 	Workspaces  Workspaces
-	Store       *record.Store
+	Store       Records
 	Recorder    *status.Recorder
 }
 

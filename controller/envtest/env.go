@@ -64,6 +64,7 @@ type Env struct {
 	log     *logBuffer
 	conn    *tmux.Conn
 	acts    acts
+	saves   saves
 	running *running
 }
 
@@ -139,6 +140,8 @@ type running struct {
 	ended chan error
 	// release lets go of what the controller held.
 	release func() error
+	// ledger has what it did to the world.
+	ledger *ledger
 }
 
 // Boot starts a controller on the state that is there, as a new daemon does.
@@ -148,12 +151,13 @@ func (e *Env) Boot() {
 		e.Fatal("a controller runs already")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c, release, err := e.build()
+	l := newLedger()
+	c, release, err := e.build(l)
 	if err != nil {
 		cancel()
 		e.Fatalf("build controller: %v", err)
 	}
-	r := &running{Controller: c, cancel: cancel, ended: make(chan error, 1), release: release}
+	r := &running{Controller: c, cancel: cancel, ended: make(chan error, 1), release: release, ledger: l}
 	go func() { r.ended <- c.Run(ctx) }()
 	e.running = r
 }

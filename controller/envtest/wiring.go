@@ -34,7 +34,7 @@ import (
 )
 
 // build puts a controller together as the daemon does.
-func (e *Env) build() (*controller.Controller, func() error, error) {
+func (e *Env) build(l *ledger) (*controller.Controller, func() error, error) {
 	if err := e.prepare(); err != nil {
 		return nil, nil, err
 	}
@@ -63,15 +63,15 @@ func (e *Env) build() (*controller.Controller, func() error, error) {
 		CompareBoot: func(string) (string, string) { return "unknown", "" },
 		Base:        e.base(), Shell: e.Shell,
 		Tmux: &conn, Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(e.Runtime, uid) }},
-		Receipts: launch.Receipts{StateDir: e.State}, Deaths: deaths, Limits: process.Limits,
+		Receipts: countedReceipts{launch.Receipts{StateDir: e.State}, l}, Deaths: deaths, Limits: process.Limits,
 		Clients: &observeclient.Eyes{}, Reports: reports, Hooks: client.Hooks{Self: e.self, StateDir: e.State},
 		PrepareRuntime: e.prepare,
 		ClaimInstance:  func(string) error { return nil },
 		NewActuator: func(instance string) actuate.Actuator {
-			return hooked{inner: e.actuator(&conn, instance), acts: &e.acts}
+			return hooked{inner: countedActuator{e.actuator(&conn, instance), l}, acts: &e.acts}
 		},
-		Workspaces: &workspace.Directories{Lookup: e.lookup},
-		Store:      record.NewStore(e.State), Recorder: recorder,
+		Workspaces: countedWorkspaces{&workspace.Directories{Lookup: e.lookup}, l},
+		Store:      countedRecords{record.NewStore(e.State), l, &e.saves}, Recorder: recorder,
 	}
 	if e.Adjust != nil {
 		e.Adjust(&o)

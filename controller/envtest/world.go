@@ -231,3 +231,14 @@ func (e *Env) CopyState(from, to string) {
 		e.Fatalf("copy state: %v", err)
 	}
 }
+
+// Marked are the processes of the whole machine that prove by their mark to be clients
+// of this world's instance.
+func (e *Env) Marked() []observe.MarkedProcess {
+	e.Helper()
+	found, err := process.Table{}.Scan(e.Controller().Status().Instance)
+	if err != nil {
+		e.Fatalf("search the process table: %v", err)
+	}
+	return found
+}
