@@ -89,6 +89,10 @@ func (c *Controller) ask(ctx context.Context, name string, kind plan.Request) er
 		return server.NewNotFound(name)
 	}
 	s.requests = append(s.requests, r)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 	c.mu.Unlock()
 	c.enqueue(name, c.Clock.Now())
 	select {

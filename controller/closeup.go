@@ -26,7 +26,7 @@ func (c *Controller) lookFor(ctx context.Context, s *session) *snapshot {
 	if snap := c.closeUp(ctx, s, need); snap != nil {
 		return snap
 	}
-	return c.look(ctx, need)
+	return c.lookOn(ctx, s, need)
 }
 
 // closeUp looks at the panes of a session whose client has died, among many others

@@ -190,7 +190,7 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, actTimeout)
 	defer cancel()
-	out := c.actuator.Do(ctx, a)
+	out := c.perform(ctx, s, a)
 	c.keepScreen(s, out.Screen)
 	c.mu.Lock()
 	s.lastAct = c.Clock.Now()

@@ -44,8 +44,10 @@ type session struct {
 	rest *rest
 	// seen is true once a decision rested on a known observation.
 	seen bool
-	// requests of people that were not applied yet.
+	// requests of people that were not applied yet; wake tells the worker of one while
+	// it waits for tmux.
 	requests []request
+	wake     chan struct{}
 	// watched are the processes whose death gives a hint.
 	watched map[observe.Process]bool
 	// screen is what the last client showed last, for the death of screenOf; kept is
@@ -104,7 +106,7 @@ type request struct {
 }
 
 func newSession(name string) *session {
-	return &session{name: name, watched: map[observe.Process]bool{}}
+	return &session{name: name, wake: make(chan struct{}, 1), watched: map[observe.Process]bool{}}
 }
 
 // hold makes r the record as it is on disk.

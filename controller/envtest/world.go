@@ -236,7 +236,12 @@ func (e *Env) CopyState(from, to string) {
 // of this world's instance.
 func (e *Env) Marked() []observe.MarkedProcess {
 	e.Helper()
-	found, err := process.Table{}.Scan(e.Controller().Status().Instance)
+	instance := ""
+	e.Eventually("the controller knows its instance", func() bool {
+		instance = e.Controller().Status().Instance
+		return instance != ""
+	})
+	found, err := process.Table{}.Scan(instance)
 	if err != nil {
 		e.Fatalf("search the process table: %v", err)
 	}
