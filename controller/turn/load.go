@@ -10,7 +10,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/durable"
@@ -25,6 +27,7 @@ func (s *Store) Load() (problems []error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
 	}
+	var queues []*queue
 	for _, d := range directories {
 		if d.Type().IsRegular() || !isDirectoryName(d.Name()) {
 			continue
@@ -33,11 +36,35 @@ func (s *Store) Load() (problems []error, err error) {
 		if err != nil {
 			return nil, err
 		}
-		q.saving.Lock()
-		problems = append(problems, s.loadQueue(q)...)
-		q.saving.Unlock()
+		queues = append(queues, q)
+	}
+	for _, found := range s.loadQueues(queues) {
+		problems = append(problems, found...)
 	}
 	return problems, nil
+}
+
+// loadQueues reads the turns of several sessions at a time: a daemon that starts waits
+// for it.
+func (s *Store) loadQueues(queues []*queue) (problems [][]error) {
+	problems = make([][]error, len(queues))
+	next := make(chan int)
+	var readers sync.WaitGroup
+	for range min(len(queues), runtime.GOMAXPROCS(0)) {
+		readers.Go(func() {
+			for i := range next {
+				queues[i].saving.Lock()
+				problems[i] = s.loadQueue(queues[i])
+				queues[i].saving.Unlock()
+			}
+		})
+	}
+	for i := range queues {
+		next <- i
+	}
+	close(next)
+	readers.Wait()
+	return problems
 }
 
 // found is what a session's directory has, by number.

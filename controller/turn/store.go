@@ -25,7 +25,7 @@ type Store struct {
 	limits func() Limits
 
 	// mu guards what follows, and the fields of queues and entries that say so. It is
-	// never held while a file is written or read, except by Load.
+	// never held while a file is written or read.
 	mu     sync.Mutex
 	queues map[string]*queue
 	names  map[string]*entry
