@@ -1,9 +1,10 @@
 // Copyright The muxlet Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client ends clients by signals, and wires their hooks to muxlet by files
-// of muxlet's own. It never signals a process that is not proven to be the one that
-// was meant, never starts one, and never changes a file of a person's.
+// Package client ends clients by signals, puts prompts into their own queues by the
+// command that their class names, and wires their hooks to muxlet by files of muxlet's
+// own. It never signals a process that is not proven to be the one that was meant,
+// never starts a client, and never changes a file of a person's.
 package client
 
 import (
@@ -19,15 +20,18 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
-// Actuator performs ActionSignal.
+// Actuator performs ActionSignal and ActionQueue.
 type Actuator struct{}
 
 var _ actuate.Actuator = Actuator{}
 
 // Do sends the action's signal to each of its processes that still is itself; a
 // process that has ended needs none. Every process is tried, whatever became of
-// the ones before it.
-func (Actuator) Do(_ context.Context, a actuate.Action) actuate.Outcome {
+// the ones before it. ActionQueue is about the action's turn: see queue.
+func (Actuator) Do(ctx context.Context, a actuate.Action) actuate.Outcome {
+	if a.Kind == actuate.ActionQueue {
+		return queue(ctx, a.Turn)
+	}
 	sig, known := numbers[a.Signal]
 	if a.Kind != actuate.ActionSignal || !known {
 		return failed(spec.ReasonUnknown, fmt.Sprintf("Clients get no action of kind %q with signal %q.", a.Kind, a.Signal))

@@ -4,16 +4,13 @@
 package tmux
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/actuate/prompt"
 	"github.com/muxlet/muxlet/observe/tmux"
 	"github.com/muxlet/muxlet/spec"
 )
@@ -33,9 +30,9 @@ func (t *Actuator) paste(ctx context.Context, a actuate.Action) actuate.Outcome 
 	if err != nil {
 		return untouched(err)
 	}
-	prompt, err := readPrompt(a.Turn.PromptFile)
+	text, err := prompt.Read(a.Turn.PromptFile, spec.MaxPromptBytes)
 	if err != nil {
-		return failed(spec.ReasonPromptLost, fmt.Sprintf("The prompt of turn %s could not be read (%v); send it again.", a.Turn.Name, err))
+		return failed(spec.ReasonPromptLost, fmt.Sprintf("Turn %s was not handed over: %v; send it again.", a.Turn.Name, err))
 	}
 	name := t.buffers.begin(t.bufferPrefix())
 	defer t.buffers.end(name)
@@ -50,7 +47,7 @@ func (t *Actuator) paste(ctx context.Context, a actuate.Action) actuate.Outcome 
 	line := slices.Concat(
 		[]string{"load-buffer", "-b", name, "-", ";"},
 		either(guard.target, guard.condition(), script, refuse))
-	return pasted(t.Conn.Run(ctx, bytes.NewReader(prompt), line...), name)
+	return pasted(t.Conn.Run(ctx, strings.NewReader(text), line...), name)
 }
 
 // pasteBuffer pastes a buffer as it is, between the marks of a bracketed paste when
@@ -83,24 +80,4 @@ func pasted(r tmux.Result, name string) actuate.Outcome {
 		return failed(spec.ReasonTmuxFailed, "tmux could not load the prompt, and nothing was pasted; it is tried again.")
 	}
 	return unclear(r)
-}
-
-// readPrompt reads a prompt whole. One that is empty, or longer than a prompt can be,
-// is damaged.
-func readPrompt(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open its file: %w", err)
-	}
-	defer file.Close()
-	prompt, err := io.ReadAll(io.LimitReader(file, spec.MaxPromptBytes+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read its file: %w", err)
-	case len(prompt) == 0:
-		return nil, errors.New("its file is empty")
-	case len(prompt) > spec.MaxPromptBytes:
-		return nil, fmt.Errorf("its file is longer than %d bytes", spec.MaxPromptBytes)
-	}
-	return prompt, nil
 }

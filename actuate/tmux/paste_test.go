@@ -95,7 +95,7 @@ func TestAMegabyteIsPastedByteByByte(t *testing.T) {
 	file := filepath.Join(h.dir, "typed")
 	prompt := strings.Repeat(strange+"\n", spec.MaxPromptBytes/len(strange)+1)
 	// The last character is whole: the cut is in front of one.
-	prompt = strings.ToValidUTF8(prompt[:spec.MaxPromptBytes], "")
+	prompt = strings.TrimRight(strings.ToValidUTF8(prompt[:spec.MaxPromptBytes], ""), "\n")
 	p := h.reader(h.create("shop"), file)
 	h.done(h.pastes(p, prompt))
 	h.eventuallyReads(file, prompt)
@@ -115,7 +115,7 @@ func TestAProgramThatDoesNotReadHoldsUpNoOtherSession(t *testing.T) {
 		`stty raw -echo; : >"$1"; until [ -e "$2" ]; do sleep 0.05; done; exec cat >>"$1"`, "sh", file, goOn)
 	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, 20*time.Second, 5*time.Millisecond)
 	free := h.reader(h.create("free"), other)
-	prompt := strings.Repeat("0123456789abcde\n", spec.MaxPromptBytes/16)
+	prompt := strings.Repeat("0123456789abcde\n", spec.MaxPromptBytes/16-1) + "end"
 	h.done(h.pastes(h.byID(p.PaneID), prompt))
 	for i := range 20 {
 		h.done(h.pastes(free, strconv.Itoa(i)+" "))
@@ -264,10 +264,13 @@ func TestAPromptThatCannotBeReadIsLostAndNothingIsPasted(t *testing.T) {
 	empty := h.pastes(p, "")
 	long := empty
 	long.Turn.PromptFile = filepath.Join(h.dir, "long")
-	require.NoError(t, os.WriteFile(long.Turn.PromptFile, make([]byte, spec.MaxPromptBytes+1), 0o600))
+	require.NoError(t, os.WriteFile(long.Turn.PromptFile, []byte(strings.Repeat("x", spec.MaxPromptBytes+1)), 0o600))
+	keys := long
+	keys.Turn.PromptFile = filepath.Join(h.dir, "keys")
+	require.NoError(t, os.WriteFile(keys.Turn.PromptFile, []byte("x\x1b[201~\r"), 0o600))
 	missing, directory := long, long
 	missing.Turn.PromptFile, directory.Turn.PromptFile = filepath.Join(h.dir, "none"), h.dir
-	for _, a := range []actuate.Action{empty, long, missing, directory} {
+	for _, a := range []actuate.Action{empty, long, keys, missing, directory} {
 		out := h.Do(t.Context(), a)
 		assert.Equal(t, actuate.ResultFailed, out.Result, a.Turn.PromptFile)
 		assert.Equal(t, spec.ReasonPromptLost, out.Reason)

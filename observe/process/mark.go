@@ -87,6 +87,35 @@ func Variable(p observe.Process, name string) (value string, ok bool) {
 	return variable(environment, name)
 }
 
+// Environment returns the NAME=value strings that p had when it began to run its
+// program. An error says that they could not be read, or that p was not itself before
+// and after they were.
+func Environment(p observe.Process) ([]string, error) {
+	if err := stillItself(p); err != nil {
+		return nil, err
+	}
+	environment, err := environmentOf(p.PID)
+	if err != nil {
+		return nil, fmt.Errorf("reading the environment of process %s: %w", p, err)
+	}
+	list := make([]string, len(environment))
+	for i, v := range environment {
+		list[i] = string(v)
+	}
+	return list, stillItself(p)
+}
+
+func stillItself(p observe.Process) error {
+	e, err := lookUp(p.PID)
+	if err == nil && (e.ended || e.identity() != p) {
+		err = errors.New("it has ended")
+	}
+	if err != nil {
+		return fmt.Errorf("reading the environment of process %s: %w", p, err)
+	}
+	return nil
+}
+
 // socketOf takes the socket's path from the variable TMUX, which tmux makes of
 // the path, the server's pid and the session's number.
 func socketOf(tmux string) string {

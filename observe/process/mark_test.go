@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -152,6 +153,21 @@ func TestOtherUsersProcessesAreNotScanned(t *testing.T) {
 	found, err := Scan(instance)
 	require.NoError(t, err)
 	require.Empty(t, found)
+}
+
+func TestTheEnvironmentIsThatOfTheProcessThatIsMeant(t *testing.T) {
+	cmd := exec.Command("env", "-i", "A=1", "B=x=y\nz", "sh", "-c", "echo ready; read x")
+	start(t, cmd)
+	p := identified(t, cmd.Process.Pid)
+	require.Eventually(t, func() bool {
+		got, err := Environment(p)
+		return err == nil && slices.Contains(got, "A=1") && slices.Contains(got, "B=x=y\nz")
+	}, patience, time.Millisecond)
+	_, err := Environment(observe.Process{PID: p.PID, Ticks: p.Ticks + 1})
+	require.ErrorContains(t, err, "ended")
+	end(cmd)
+	_, err = Environment(p)
+	require.Error(t, err)
 }
 
 func TestLastValueOfAVariableCounts(t *testing.T) {
