@@ -4,10 +4,12 @@
 package launch
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/actuate/prompt"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -108,8 +110,9 @@ func isUTF8(locale string) bool {
 	return strings.Contains(name, "utf8")
 }
 
-// argv is what is executed.
-func argv(order actuate.Order, dirs directories, e *env) []string {
+// argv is what is executed. What a person wrote stands as it is, and so does what is in
+// the prompt with which the client begins.
+func argv(order actuate.Order, dirs directories, e *env) ([]string, *fault) {
 	var words []string
 	for _, word := range order.Command {
 		if order.Class != nil {
@@ -117,5 +120,25 @@ func argv(order actuate.Order, dirs directories, e *env) []string {
 		}
 		words = append(words, word)
 	}
-	return append(words, order.Args...)
+	words = append(words, order.Args...)
+	if order.PromptFile == "" {
+		return words, nil
+	}
+	text, err := prompt.Read(order.PromptFile, spec.MaxArgumentBytes)
+	if err != nil {
+		return nil, &fault{reason: spec.ReasonPromptLost, message: fmt.Sprintf(
+			"The client was not executed: %v; send the turn again.", err)}
+	}
+	for _, word := range order.PromptArgs {
+		words = append(words, spec.Expand(word, func(name string) (string, bool) {
+			switch {
+			case name == spec.VarPrompt:
+				return text, true
+			case order.Class != nil:
+				return dirs.variable(order, e, name)
+			}
+			return "", false
+		}))
+	}
+	return words, nil
 }

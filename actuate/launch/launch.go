@@ -120,7 +120,10 @@ func (l *launcher) launch() *fault {
 		return fault
 	}
 	l.dirs = dirs
-	words := argv(order, dirs, env)
+	words, fault := argv(order, dirs, env)
+	if fault != nil {
+		return fault
+	}
 	program, fault := find(order.Directory, words[0], env)
 	if fault != nil {
 		return fault
