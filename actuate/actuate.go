@@ -55,12 +55,12 @@ const (
 	// ActionKeys types Keys into Pane, whose client is to end by them.
 	ActionKeys Kind = "Keys"
 	// ActionPaste pastes the prompt of Turn into Pane, whose client lives. It is never
-	// repeated.
+	// repeated, unless it is Refused or Failed: then nothing was pasted.
 	ActionPaste Kind = "Paste"
 	// ActionSubmit types Keys into Pane: they submit what was pasted.
 	ActionSubmit Kind = "Submit"
 	// ActionQueue runs Turn.Command, which puts the prompt into the client's own queue.
-	// It is never repeated.
+	// It is never repeated, unless it is Refused or Failed: then nothing was executed.
 	ActionQueue Kind = "Queue"
 )
 
@@ -102,7 +102,8 @@ type Turn struct {
 	// PromptFile is the path of the file that holds the prompt and nothing else.
 	PromptFile string
 	// Cursor, of ActionPaste and ActionSubmit, is a precondition when it is not nil: where
-	// the program's cursor must still be.
+	// the program's cursor must still be. Where it alone does not hold the action is
+	// Refused with spec.ReasonCursorMoved.
 	Cursor *observe.Cursor
 	// Command of ActionQueue: its words may have $(PROMPT), and the variables of
 	// Variables. Without $(PROMPT) it reads the prompt from its standard input.

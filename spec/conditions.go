@@ -313,6 +313,9 @@ const (
 	// ReasonCursorMoved: the client's cursor was not where it had been seen, so that
 	// nothing was typed.
 	ReasonCursorMoved = "CursorMoved"
+	// ReasonPaneInputTaken: a person has switched the input of the client's pane off, or
+	// has it copied to other panes, so that nothing was typed.
+	ReasonPaneInputTaken = "PaneInputTaken"
 	// ReasonDelivering: the turn is being handed over.
 	ReasonDelivering = "Delivering"
 	// ReasonDelivered: the client has it.

@@ -14,19 +14,10 @@ import (
 	"github.com/muxlet/muxlet/actuate"
 )
 
-// keys types keys into a live pane of ours, whose client is to end by them. Whatever
-// a person looks at in the pane, such as the copy mode, would take them: it is left
-// first. While a person has the pane's input copied to other panes nothing is typed:
-// it would end what runs in theirs.
+// keys types keys into a live pane of ours, whose client is to end by them.
 func (t *Actuator) keys(ctx context.Context, a actuate.Action) actuate.Outcome {
-	guard, err := t.typingGuard(a)
-	if err == nil {
-		err = checkKeys(a.Keys)
-	}
-	if err != nil {
-		return untouched(err)
-	}
-	return outcome(t.Conn.Run(ctx, nil, guard.line(typeKeys(a))...))
+	a.Turn.Cursor = nil
+	return t.submit(ctx, a)
 }
 
 // submit types the keys that submit what stands in the client's input line, with the
@@ -39,40 +30,38 @@ func (t *Actuator) submit(ctx context.Context, a actuate.Action) actuate.Outcome
 	if err != nil {
 		return untouched(err)
 	}
-	return outcome(t.Conn.Run(ctx, nil, guard.line(where(a, typeKeys(a), ""))...))
-}
-
-func typeKeys(a actuate.Action) string {
-	return sequence(
-		leaveMode(a.Pane.PaneID),
+	script := typing(a, sequence(
 		command(slices.Concat([]string{"send-keys", "-t", a.Pane.PaneID, "--"}, a.Keys)...),
 		command("display-message", "-p", tokenDone),
-	)
+	))
+	return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
 }
 
-// leaveMode brings the pane's program back in front of whoever looks at its pane.
-func leaveMode(pane string) string {
-	return command("if-shell", "-F", "-t", pane, "#{pane_in_mode}", command("copy-mode", "-q", "-t", pane))
-}
-
-// where runs script while the program's cursor is where the action's turn wants it,
-// and otherwise, which may be empty, when it is elsewhere. A mode in front of the
-// program has a cursor of its own and does not move this one.
-func where(a actuate.Action, script, otherwise string) string {
-	cursor := a.Turn.Cursor
-	if cursor == nil {
-		return script
+// typing runs script, which types into the action's pane, if that reaches the program
+// in it and nothing else, and otherwise, if there is any, when it does not.
+//
+// tmux types nothing into a pane whose input a person has switched off, and answers as
+// if it had. While a person has it copied to other panes, it would reach what runs in
+// theirs. Whatever they look at in the pane, such as the copy mode, would take it: that
+// is left first, when nothing else is in the way. A mode has a cursor of its own and
+// does not move the program's.
+func typing(a actuate.Action, script string, otherwise ...string) string {
+	pane := a.Pane.PaneID
+	not := func(token string) string {
+		return sequence(slices.Concat([]string{command("display-message", "-p", token)}, otherwise)...)
 	}
-	shown := 1
-	if cursor.Hidden {
-		shown = 0
+	leave := command("if-shell", "-F", "-t", pane, "#{pane_in_mode}", command("copy-mode", "-q", "-t", pane))
+	script = sequence(leave, script)
+	if cursor := a.Turn.Cursor; cursor != nil {
+		shown := 1
+		if cursor.Hidden {
+			shown = 0
+		}
+		at := fmt.Sprintf("#{==:#{cursor_x} #{cursor_y} #{cursor_flag},%d %d %d}", cursor.X, cursor.Y, shown)
+		script = command(either(pane, at, script, not(tokenMoved))...)
 	}
-	condition := fmt.Sprintf("#{==:#{cursor_x} #{cursor_y} #{cursor_flag},%d %d %d}", cursor.X, cursor.Y, shown)
-	moved := command("display-message", "-p", tokenMoved)
-	if otherwise != "" {
-		moved = sequence(moved, otherwise)
-	}
-	return command(either(a.Pane.PaneID, condition, script, moved)...)
+	const own = "#{==:#{?pane_synchronized,copied,own} #{?pane_input_off,off,on},own on}"
+	return command(either(pane, own, script, not(tokenTaken))...)
 }
 
 func checkKeys(keys []string) error {

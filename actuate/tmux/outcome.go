@@ -24,6 +24,8 @@ const (
 	tokenRefused = "muxlet-refused"
 	// tokenMoved: every precondition held but that of the cursor.
 	tokenMoved = "muxlet-moved"
+	// tokenTaken: what is typed would not reach the program, or not it alone.
+	tokenTaken = "muxlet-taken"
 	// tokenPasting: a paste is the next command.
 	tokenPasting = "muxlet-pasting"
 )
@@ -50,6 +52,11 @@ func outcome(r tmux.Result) actuate.Outcome {
 		return actuate.Outcome{
 			Result: actuate.ResultRefused, Reason: spec.ReasonCursorMoved,
 			Message: "The cursor of the client is not where it was seen, so what it shows has changed; it is looked at again.",
+		}
+	case find(r.Stdout, tokenTaken) != nil:
+		return actuate.Outcome{
+			Result: actuate.ResultRefused, Reason: spec.ReasonPaneInputTaken,
+			Message: "A person has switched the pane's input off, or has it copied to other panes, so nothing is typed; undo that with select-pane -e, or synchronize-panes off.",
 		}
 	case find(r.Stdout, tokenRan) != nil:
 		return unclear(r)

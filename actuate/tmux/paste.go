@@ -37,8 +37,7 @@ func (t *Actuator) paste(ctx context.Context, a actuate.Action) actuate.Outcome 
 	name := t.buffers.begin(t.bufferPrefix())
 	defer t.buffers.end(name)
 	forget := command("delete-buffer", "-b", name)
-	script := where(a, sequence(
-		leaveMode(a.Pane.PaneID),
+	script := typing(a, sequence(
 		command("display-message", "-p", tokenPasting),
 		command(pasteBuffer(a, name)...),
 		command("display-message", "-p", tokenDone),

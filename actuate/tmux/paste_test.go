@@ -19,6 +19,7 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/observe/process"
 	"github.com/muxlet/muxlet/observe/tmux"
 	"github.com/muxlet/muxlet/spec"
 )
@@ -195,10 +196,15 @@ func TestNothingIsPastedIntoWhatIsNotThePaneThatWasMeant(t *testing.T) {
 		{{"select-pane", "-d", "-t", p.PaneID}, {"select-pane", "-e", "-t", p.PaneID}},
 	} {
 		h.tmux(taken[0]...)
-		h.unchanged(good)
-		submit := h.types(p, "Enter")
+		h.tmux("copy-mode", "-t", p.PaneID)
+		stop := h.types(p, "Enter")
+		submit := stop
 		submit.Kind = actuate.ActionSubmit
-		h.unchanged(submit)
+		for _, a := range []actuate.Action{good, submit, stop} {
+			h.unchanged(a)
+			assert.Equal(t, spec.ReasonPaneInputTaken, h.Do(t.Context(), a).Reason)
+		}
+		assert.Equal(t, "1", h.tmux("display-message", "-p", "-t", p.PaneID, "#{pane_in_mode}"), "nothing happened")
 		h.tmux(taken[1]...)
 	}
 	h.noBuffers()
@@ -339,5 +345,35 @@ func TestOnlyATmuxThatRewritesPastesIsToldNotTo(t *testing.T) {
 	} {
 		words := pasteBuffer(actuate.Action{Server: observe.Server{Version: version}}, "b")
 		assert.Equal(t, want, words[len(words)-1] == "-S", version)
+	}
+}
+
+// Whatever dies during a hand-over: what is said not to have happened has not.
+func TestAPasteThatIsSaidNotToHaveHappenedHasNot(t *testing.T) {
+	for i := range 8 {
+		h := newServer(t)
+		file := filepath.Join(h.dir, "typed")
+		p := h.reader(h.create("shop"), file)
+		began := ticks(p.PID)
+		action := h.pastes(p, strings.Repeat("x", 300000))
+		ctx, cancel := context.WithCancel(t.Context())
+		end := func() { assert.NoError(t, syscall.Kill(action.Server.Process.PID, syscall.SIGKILL)) }
+		if i%2 == 1 {
+			end = cancel
+		}
+		ended := make(chan struct{})
+		time.AfterFunc(time.Duration(i)*time.Millisecond, func() { end(); close(ended) })
+		out := h.Do(ctx, action)
+		<-ended
+		cancel()
+		h.stop()
+		_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		program := observe.Process{PID: p.PID, Ticks: began}
+		require.Eventually(t, func() bool { return process.State(program) == observe.Gone }, 20*time.Second, 5*time.Millisecond)
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		if out.Result == actuate.ResultFailed || out.Result == actuate.ResultRefused {
+			assert.Zero(t, info.Size(), "%d: %s", i, out.Message)
+		}
 	}
 }

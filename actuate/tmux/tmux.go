@@ -6,7 +6,7 @@
 // acts, so that an action decided upon yesterday's view is refused by the
 // server itself. It never acts by a name or a prefix, never repeats a call, and
 // never puts into a command line what a person wrote, the workspace directory
-// alone excepted.
+// alone excepted: a prompt travels on standard input.
 package tmux
 
 import (
