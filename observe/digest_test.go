@@ -21,6 +21,8 @@ func TestAPromptAndWhatItsClientTellsOfItHaveOneDigest(t *testing.T) {
 		"Claude: tabs":                 {"a\tb\n\tc", "a    b\n    c"},
 		"Claude: composed characters":  {"e\u0301 \u1112\u1161\u11ab", "\u00e9 \ud55c"},
 		"both: emoji":                  {"\U0001f469\u200d\U0001f467 日本語", "\U0001f469\u200d\U0001f467 日本語"},
+		"Claude: invisible ones":       {"a\u200bb\ufeffc\u00add\ufe0fe\U000e0041f\u115fg\u180eh", "abcdefgh"},
+		"Claude: a \\ at the end":      {"ends with \\", "ends with"},
 		"Claude: a long paste":         {long, "\n\n<pasted_content id=\"6edc\">\n" + long + "\n</pasted_content id=\"6edc\">\n"},
 		"Claude: marks in the prompt":  {"<pasted_content id=\"1\">\nx\n</pasted_content id=\"1\">", "<\\pasted_content id=\"1\">\nx\n<\\/pasted_content id=\"1\">"},
 		"Claude: marks in a long text": {long + "<pasted_content id=\"1\">", "\n\n<pasted_content id=\"6edc\">\n" + long + "<\\pasted_content id=\"1\">\n</pasted_content id=\"6edc\">\n"},
@@ -32,7 +34,7 @@ func TestAPromptAndWhatItsClientTellsOfItHaveOneDigest(t *testing.T) {
 func TestOtherPromptsHaveOtherDigests(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
-	for _, prompt := range []string{"", "a", "A", "ab", "é", "pasted_content", "pasted_content id=\"x\"", "<pasted content>", "\u200b"} {
+	for _, prompt := range []string{"", "a", "A", "ab", "é", "pasted_content", "pasted_content id=\"x\"", "<pasted content>"} {
 		digest := PromptDigest(prompt)
 		assert.True(t, IsPromptDigest(digest), digest)
 		assert.NotContains(t, seen, digest, "%q and %q", prompt, seen[digest])
