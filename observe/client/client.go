@@ -5,7 +5,7 @@
 // transcripts of their conversations, the registry of Claude Code, the locks and
 // rollouts of Codex. What it could not read is Unknown, never absent. It changes
 // nothing: it takes no lock, writes no file and runs no program; and it keeps no
-// text of a conversation.
+// text of a conversation, of which Answer alone returns any.
 package client
 
 import (
