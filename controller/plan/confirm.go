@@ -61,30 +61,29 @@ func (p *pass) filed(t *turn.Turn) time.Time {
 	return time.Time{}
 }
 
-// complete looks whether the client has ended t.
+// complete looks whether the client, its files or its screen tell that t has ended. What
+// nobody tells is judged once it is known whether the client lives.
 func (p *pass) complete(t *turn.Turn) {
-	if t.Phase != turn.Delivered || p.completeByReport(t) || !p.sees(t) && p.gone(t) {
+	if t.Phase != turn.Delivered {
 		return
 	}
-	s, known := p.submitOfClient(p.rec.Client)
-	switch {
-	case known && !s.reports && !s.working:
-		*t = t.Unreported(p.Now, "clients of its class do not tell how a turn ends")
-	case p.completeByFiles(t):
-	case known && !s.reports:
-		p.completeByScreen(t)
-	default:
-		p.completeBySilence(t)
+	since := later(t.DeliveredAt, p.prompted(t))
+	if s, known := p.submitOfClient(p.rec.Client); known && s.queues() && p.prompted(t).IsZero() {
+		// What has ended may be what the client worked on when it was given t.
+		return
+	}
+	if !p.completeByReport(t, since) && p.sees(t) {
+		p.completeByFiles(t, since)
 	}
 }
 
 // completeByReport: the first end that was told after the delivery is t's.
-func (p *pass) completeByReport(t *turn.Turn) bool {
+func (p *pass) completeByReport(t *turn.Turn, since time.Time) bool {
 	told := p.Told
 	if told.Attempt != t.Attempt {
 		return false
 	}
-	done, failed := !told.Done.Before(t.DeliveredAt), !told.Failed.Before(t.DeliveredAt)
+	done, failed := !told.Done.Before(since), !told.Failed.Before(since)
 	switch {
 	case failed && (!done || told.Failed.Before(told.Done)):
 		reason, retry := observe.FailureOf(told.Failure)
@@ -102,25 +101,34 @@ func failureSentence(reason string) string {
 }
 
 // completeByFiles: the client's own files, or its screen, tell how a turn ended.
-func (p *pass) completeByFiles(t *turn.Turn) bool {
-	if !p.sees(t) {
-		return false
-	}
+func (p *pass) completeByFiles(t *turn.Turn, since time.Time) {
 	f := p.Sight.Failure
 	switch {
-	case f != nil && !f.At.Before(t.DeliveredAt) && !p.busy(t):
+	case f != nil && !f.At.Before(since) && !p.busy(t):
 		*t = t.Fail(p.Now, f.Reason, failureSentence(f.Reason), f.Retry == spec.RetryAgain)
-	case !p.Sight.TurnAt.Before(t.DeliveredAt):
+	case !p.Sight.TurnAt.Before(since):
 		*t = t.Complete(p.Sight.TurnAt)
-	default:
-		return false
 	}
-	return true
 }
 
-// completeByScreen: the screen is all that tells, by what it shows while a turn is
-// worked on.
-func (p *pass) completeByScreen(t *turn.Turn) {
+// closeSilent ends a turn of which the client does not tell how it ends. Its client is
+// not known to have ended: that would be the end of the turn.
+func (p *pass) closeSilent(t *turn.Turn) {
+	s, known := p.submitOfClient(p.rec.Client)
+	switch {
+	case p.rec.Client == nil || p.rec.Client.Attempt != t.Attempt || p.Seen.Sight == SightKnown && p.Seen.Client == observe.Gone:
+	case known && !s.reports && !s.working:
+		*t = t.Unreported(p.Now, "clients of its class do not tell how a turn ends")
+	case known && !s.reports:
+		p.closeByScreen(t)
+	default:
+		p.closeBySilence(t)
+	}
+}
+
+// closeByScreen: the screen is all that tells, by what it shows while a turn is worked
+// on.
+func (p *pass) closeByScreen(t *turn.Turn) {
 	worked := p.sees(t) && !p.Sight.WorkingAt.Before(t.HandedAt)
 	switch {
 	case worked && !p.busy(t) && p.Sight.At.After(p.Sight.WorkingAt):
@@ -130,13 +138,13 @@ func (p *pass) completeByScreen(t *turn.Turn) {
 	case !worked && !p.busy(t) && p.Now.Sub(later(t.DeliveredAt, p.Started)) >= idleWindow:
 		*t = t.Unreported(p.Now, "the client was not seen to work on it")
 	default:
-		p.completeBySilence(t)
+		p.closeBySilence(t)
 	}
 }
 
-// completeBySilence: a client that has stopped without a word has ended the turn, but
+// closeBySilence: a client that has stopped without a word has ended the turn, but
 // how is not known. One that works, or asks, goes on for as long as it likes.
-func (p *pass) completeBySilence(t *turn.Turn) {
+func (p *pass) closeBySilence(t *turn.Turn) {
 	window, since := muteWindow, later(t.DeliveredAt, p.Started)
 	switch {
 	case !p.sees(t) || p.Sight.At.Before(t.DeliveredAt):

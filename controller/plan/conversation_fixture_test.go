@@ -16,7 +16,8 @@ import (
 )
 
 // The classes of these tests, made like the built-in ones. plain has no transcript to
-// look at, none no conversations; wrapper is codex as npm starts it.
+// look at, none no conversations and shows what it works on; wrapper is codex as npm
+// starts it, arguer takes turns at its start only.
 var (
 	claude = Class{Name: spec.ClassClaude, Spec: &spec.ClientClassSpec{
 		Start:           spec.ClassCommand{Command: []string{"claude", "--session-id", "$(CONVERSATION_ID)"}},
@@ -24,6 +25,7 @@ var (
 		ConfigDirectory: spec.ClassDirectory{Env: "CLAUDE_CONFIG_DIR", Default: "$(HOME)/.claude"},
 		Conversation:    spec.ClassConversation{Identity: spec.IdentityAssigned, Transcript: "/t/$(CONVERSATION_ID)", TranscriptPattern: "user", NotFoundPattern: "No conversation"},
 		Reports:         spec.ReportsClaude,
+		Submit:          spec.ClassSubmit{Composer: spec.ClassComposer{Pattern: "> (?P<text>.*)"}},
 		Env:             []spec.EnvVar{{Name: "COLORTERM", Value: "truecolor"}}, UnsetEnv: []string{"CLAUDECODE"},
 	}}
 	codex = Class{Name: spec.ClassCodex, Spec: &spec.ClientClassSpec{
@@ -31,7 +33,10 @@ var (
 		Resume:       spec.ClassCommand{Command: []string{"codex", "resume", "$(CONVERSATION_ID)"}},
 		Conversation: spec.ClassConversation{Identity: spec.IdentityReported, Transcript: "/r/$(CONVERSATION_ID)"},
 		Reports:      spec.ReportsCodex,
-		Ready:        spec.ClassReady{Pattern: "ready", TimeoutSeconds: ptr.To[int32](20)},
+		Submit: spec.ClassSubmit{
+			Method: spec.SubmitQueue, Command: []string{"codex", "queue", "--thread", "$(CONVERSATION_ID)"}, Composer: spec.ClassComposer{Pattern: "> (?P<text>.*)"},
+		},
+		Ready: spec.ClassReady{Pattern: "ready", TimeoutSeconds: ptr.To[int32](20)},
 	}}
 	plain = Class{Name: "plain", Revision: "r1", Spec: &spec.ClientClassSpec{
 		Start:        spec.ClassCommand{Command: []string{"plain", "--id", "$(CONVERSATION_ID)"}},
@@ -42,9 +47,13 @@ var (
 	wrapper = Class{Name: "wrapper", Spec: func() *spec.ClientClassSpec {
 		s := codex.Spec.DeepCopy()
 		s.Engine.Executable = "codex"
+		s.Submit.Method, s.Submit.WhileWorking = spec.SubmitPaste, spec.WhileWorkingQueue
 		return s
 	}()}
-	none = Class{Name: "none", Spec: &spec.ClientClassSpec{Start: spec.ClassCommand{Command: []string{"none"}}, Stop: spec.ClassStop{Keys: []string{"C-c", "C-c"}}}}
+	none   = Class{Name: "none", Spec: &spec.ClientClassSpec{Start: spec.ClassCommand{Command: []string{"none"}}, Stop: spec.ClassStop{Keys: []string{"C-c", "C-c"}}, Working: spec.ClassPattern{Pattern: "busy"}}}
+	arguer = Class{Name: "arguer", Spec: &spec.ClientClassSpec{
+		Start: spec.ClassCommand{Command: []string{"arguer"}}, Reports: spec.ReportsClaude, Submit: spec.ClassSubmit{Method: spec.SubmitArgument},
+	}}
 )
 
 // ofClass makes the session, and its client, one of the class.

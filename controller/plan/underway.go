@@ -28,6 +28,8 @@ func (p *pass) judgeUnderWay(t *turn.Turn) {
 		p.endWithClient(t)
 	case t.Phase == turn.Delivering:
 		p.closeWindow(t)
+	case t.Phase == turn.Delivered:
+		p.closeSilent(t)
 	}
 }
 
