@@ -15,7 +15,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
@@ -23,109 +22,6 @@ import (
 )
 
 var _ server.Backend = (*Controller)(nil)
-
-// requestTimeout bounds how long a request waits for its worker. A worker may be
-// waiting for a mute tmux.
-const requestTimeout = 4 * time.Second
-
-// requestRemoval is the request of a delete, after the document was removed.
-const requestRemoval plan.Request = "Removal"
-
-// applyRequests writes down what people asked for. It is done by the worker that
-// has the key, so that two requests cannot interleave with a pass.
-func (c *Controller) applyRequests(s *session) {
-	c.mu.Lock()
-	requests := s.requests
-	s.requests = nil
-	c.mu.Unlock()
-	if len(requests) == 0 {
-		return
-	}
-	// A request is judged by the spec in force, which the record may not have yet:
-	// resume edits the document just before it asks.
-	inForce := c.wishOf(s).Spec
-	for _, r := range requests {
-		rec := s.rec
-		if inForce != nil {
-			rec.Spec = inForce
-		}
-		next, refusal := plan.Apply(rec, r.kind, c.now())
-		if r.kind == requestRemoval {
-			next.RemovedAt = c.now()
-		}
-		next.Spec = s.rec.Spec
-		if refusal.Reason == "" && s.rec.UID == "" {
-			refusal = unrecorded(inForce)
-		}
-		if refusal.Reason == "" {
-			if err := c.Store.Save(next); err != nil {
-				refusal = plan.Refusal{Reason: spec.ReasonStateUnwritable, Message: err.Error()}
-			} else {
-				c.mu.Lock()
-				s.hold(next)
-				c.mu.Unlock()
-			}
-		}
-		r.answer <- refusal
-	}
-}
-
-// unrecorded is the refusal of a session without a record.
-func unrecorded(inForce *spec.SessionSpec) plan.Refusal {
-	if inForce == nil {
-		return plan.Refusal{Reason: spec.ReasonInvalid, Message: "it has no valid document"}
-	}
-	return plan.Refusal{Reason: spec.ReasonNotYetObserved, Message: "tmux and the process table were not looked at yet; try again"}
-}
-
-// ask hands a request to the session's worker and waits until it is on disk.
-func (c *Controller) ask(ctx context.Context, name string, kind plan.Request) error {
-	<-c.loaded
-	r := request{kind: kind, answer: make(chan plan.Refusal, 1)}
-	c.mu.Lock()
-	s := c.sessions[name]
-	if s == nil {
-		c.mu.Unlock()
-		return server.NewNotFound(name)
-	}
-	s.requests = append(s.requests, r)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-	c.mu.Unlock()
-	c.enqueue(name, c.Clock.Now())
-	select {
-	case refusal := <-r.answer:
-		return refused(name, refusal)
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.Clock.After(requestTimeout):
-		return server.NewError(server.ReasonTmuxUnavailable, name, "its worker waits for tmux; the request is done when tmux answers")
-	}
-}
-
-// refusedGone is the refusal of a session that has been removed meanwhile.
-const refusedGone = "Gone"
-
-func refused(name string, r plan.Refusal) error {
-	switch r.Reason {
-	case "":
-		return nil
-	case refusedGone:
-		return server.NewNotFound(name)
-	case plan.RefusedSuspended:
-		return server.NewError(server.ReasonSuspended, name, r.Message+": `muxlet resume "+name+"` ends that")
-	case plan.RefusedRunning:
-		return server.NewError(server.ReasonAlreadyRunning, name, r.Message)
-	case spec.ReasonInvalid:
-		return server.NewError(server.ReasonInvalid, name, r.Message)
-	case spec.ReasonNotYetObserved:
-		return server.NewError(server.ReasonTmuxUnavailable, name, r.Message)
-	default:
-		return server.NewError(server.ReasonProvisioningFailed, name, r.Message)
-	}
-}
 
 // Sessions lists all sessions by name.
 func (c *Controller) Sessions() spec.SessionList {
@@ -179,10 +75,10 @@ func (c *Controller) Delete(ctx context.Context, name string) error {
 	}
 	c.refresh(func(s manifest.State) manifest.State { return manifest.Deleted(s, name) })
 	// The answer is given when the removal is on disk. A session without a record, or
-	// one that is gone by now, has nothing to write down, and a worker that waits
-	// for tmux writes it as soon as it does not.
+	// one that is gone by now, has nothing to write down.
 	err = c.ask(ctx, name, requestRemoval)
-	if reason := server.ReasonOf(err); reason == server.ReasonProvisioningFailed {
+	switch server.ReasonOf(err) {
+	case server.ReasonProvisioningFailed, server.ReasonTmuxUnavailable:
 		return err
 	}
 	return ctx.Err()
@@ -209,25 +105,6 @@ func (c *Controller) recordFirst(ctx context.Context, name string) error {
 	return err
 }
 
-// SetSuspend edits spec.suspend of the document.
-func (c *Controller) SetSuspend(_ context.Context, name string, suspend bool) error {
-	file, err := c.fileOf(name)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	present := c.desired.Sessions[name].Presence == manifest.Present
-	c.mu.Unlock()
-	if !present || file == "" {
-		return server.NewError(server.ReasonConflict, name, "its document is not there now, so it cannot be edited: put the file back")
-	}
-	if err := manifest.SetSuspend(file, name, suspend); err != nil {
-		return uneditable(name, file, err)
-	}
-	c.refresh(nil)
-	return nil
-}
-
 func (c *Controller) fileOf(name string) (string, error) {
 	<-c.loaded
 	c.mu.Lock()
@@ -250,55 +127,6 @@ func uneditable(name, file string, err error) error {
 		return server.NewError(server.ReasonConflict, name, err.Error())
 	}
 	return server.NewError(server.ReasonInvalid, name, err.Error())
-}
-
-// Resume records a demand for a client, with a fresh conversation if that is asked
-// for. A suspended session is no longer suspended afterwards.
-func (c *Controller) Resume(ctx context.Context, name string, fresh bool) error {
-	<-c.loaded
-	c.mu.Lock()
-	s := c.sessions[name]
-	var reason, message string
-	if s != nil {
-		for _, cond := range s.status.Conditions {
-			if cond.Type == spec.ConditionWorkspaceReady && cond.Status == metav1.ConditionFalse {
-				reason, message = cond.Reason, cond.Message
-			}
-		}
-	}
-	snap, _, _ := c.eyes.latest()
-	c.mu.Unlock()
-	if s != nil && snap != nil && snap.view.State == observe.ServerUnknown {
-		return server.NewError(server.ReasonTmuxUnavailable, name, snap.view.Message)
-	}
-	kind := plan.RequestResume
-	if fresh {
-		kind = plan.RequestFresh
-	}
-	err := c.ask(ctx, name, kind)
-	if err == nil && reason != "" && c.stillMissing(ctx, s) {
-		return server.NewError(server.ReasonWorkspaceMissing, name, message)
-	}
-	return err
-}
-
-// stillMissing looks at the workspace now: it may have been made since the last
-// pass.
-func (c *Controller) stillMissing(ctx context.Context, s *session) bool {
-	c.mu.Lock()
-	sp := s.rec.Spec.DeepCopy()
-	c.mu.Unlock()
-	return sp != nil && c.inspect(ctx, newSession(s.name), sp).Obstacle != ""
-}
-
-// Restart asks for the running client to be replaced.
-func (c *Controller) Restart(ctx context.Context, name string) error {
-	return c.ask(ctx, name, plan.RequestRestart)
-}
-
-// Terminate asks for the client to be ended and kept down until a demand.
-func (c *Controller) Terminate(ctx context.Context, name string) error {
-	return c.ask(ctx, name, plan.RequestTerminate)
 }
 
 // Prune ends the removals that are held back.

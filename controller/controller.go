@@ -201,7 +201,9 @@ type Controller struct {
 	startedAt time.Time
 	// loaded is closed once the records are there. Requests wait for it: before, to
 	// know no session proves nothing about it.
-	loaded  chan struct{}
+	loaded chan struct{}
+	// ending is done when the workers end. What a request has asked tmux ends with it.
+	ending  <-chan struct{}
 	eyes    *eyes
 	screens *screen.Store
 	// looks are those of who follows a pane.
@@ -289,7 +291,7 @@ func (c *Controller) now() time.Time { return c.Clock.Now().UTC().Round(0) }
 func (c *Controller) Run(ctx context.Context) error {
 	// Made first: once the records are there, the API can ask for a reading, and a
 	// report for a look.
-	c.watcher, c.screensDue = manifest.NewWatcher(c.Log), newQueue(c.Clock)
+	c.watcher, c.screensDue, c.ending = manifest.NewWatcher(c.Log), newQueue(c.Clock), ctx.Done()
 	err := c.load()
 	close(c.loaded)
 	if err != nil {

@@ -64,6 +64,9 @@ func operations() map[string]operation {
 		"a resume": {prepare: oneRests, arrived: &second, clients: 2, do: func(e *envtest.Env) error {
 			return e.Controller().Resume(e.Context(), "a", false)
 		}},
+		"an attach": {prepare: oneRests, arrived: &second, clients: 2, do: func(e *envtest.Env) error {
+			return e.Controller().Attach(e.Context(), "a")
+		}},
 		"a restart": {prepare: oneRuns, arrived: &second, clients: 2, do: func(e *envtest.Env) error {
 			return e.Controller().Restart(e.Context(), "a")
 		}},
