@@ -113,11 +113,13 @@ func claudeMain(root string, args []string) {
 	c.screen = noScreen(log)
 	if !a.prints {
 		c.screen = openScreen(log, c.frame)
+		c.screen.composer.manners = claudeManners
 	}
 	c.turns = &turns{
 		root: root, config: c.config, log: log, screen: c.screen, driver: c, environment: claudeMarkers,
 		answer: func() string { return answer(c.history()) },
 	}
+	c.screen.deaf = span(c.turns.control().Deaf, 0)
 	c.dialogs()
 	c.turns.notice()
 	c.begin()
@@ -180,7 +182,7 @@ func (c *claude) begin() {
 	c.status("idle", "")
 	c.fire("SessionStart", map[string]any{"source": source, "model": "claude-opus-5-5"})
 	if c.arguments.prompt != "" {
-		c.screen.prompts <- c.arguments.prompt
+		c.screen.prompts <- submission{c.arguments.prompt, c.arguments.prompt}
 	}
 }
 
@@ -233,7 +235,7 @@ func (c *claude) serve() {
 		c.end("other", 129)
 	}()
 	for prompt := range c.screen.prompts {
-		word, id, _ := strings.Cut(prompt, " ")
+		word, id, _ := strings.Cut(prompt.told, " ")
 		switch word {
 		case "/exit", "/quit":
 			c.end("prompt_input_exit", 0)
@@ -251,6 +253,13 @@ func (c *claude) serve() {
 				c.change("resume", "resume", t, t.shown...)
 			}
 		default:
+			if prompt.told == "exit" {
+				c.end("prompt_input_exit", 0)
+			}
+			if isCommand(prompt.told) {
+				c.screen.say("", "● Unknown command: "+word)
+				continue
+			}
 			c.turns.take(prompt)
 		}
 	}
@@ -317,17 +326,17 @@ func (c *claude) status(status, waitingFor string) {
 	})
 }
 
-func (c *claude) submitted(prompt string) {
+func (c *claude) submitted(prompt submission) {
 	c.promptID = uuid.NewString()
 	c.screen.update(func() { c.screen.placeholder, c.screen.below = "", nil })
 	c.turns.refused = !c.loggedIn
-	c.screen.say("", "❯ "+strings.ReplaceAll(prompt, "\n", "\n  "))
+	c.screen.say("", "❯ "+strings.ReplaceAll(prompt.text, "\n", "\n  "))
 	c.status("busy", "")
-	c.fire("UserPromptSubmit", map[string]any{"prompt": prompt})
+	c.fire("UserPromptSubmit", map[string]any{"prompt": prompt.told})
 	after := span(c.turns.control().FlushDelay, 200*time.Millisecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.transcript.prompted(prompt, c.persists, after)
+	c.transcript.prompted(prompt.text, c.persists, after)
 }
 
 func (c *claude) used(command, output string) {

@@ -63,6 +63,16 @@ type claudeLine struct {
 	} `json:"message"`
 }
 
+// text of a line: a prompt is a text, an answer a list of parts.
+func (l claudeLine) text() (text string, ok bool) {
+	var parts []struct{ Text string }
+	if json.Unmarshal(l.Message.Content, &parts) == nil && len(parts) > 0 {
+		return parts[0].Text, true
+	}
+	ok = json.Unmarshal(l.Message.Content, &text) == nil
+	return text, ok
+}
+
 // readTranscript takes each line that is one; a damaged line is passed over.
 func readTranscript(path string) *transcript {
 	t := &transcript{path: path, id: strings.TrimSuffix(filepath.Base(path), ".jsonl")}
@@ -74,8 +84,11 @@ func readTranscript(path string) *transcript {
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var line claudeLine
-		var text string
-		if json.Unmarshal(bytes.Trim(lines.Bytes(), "\x00"), &line) != nil || json.Unmarshal(line.Message.Content, &text) != nil {
+		if json.Unmarshal(bytes.Trim(lines.Bytes(), "\x00"), &line) != nil {
+			continue
+		}
+		text, ok := line.text()
+		if !ok {
 			continue
 		}
 		switch line.Type {
@@ -133,7 +146,7 @@ func (t *transcript) user(text string) []byte {
 func (t *transcript) answered(text string, persists bool, after time.Duration) {
 	if persists {
 		t.later(after, t.line("assistant", map[string]any{
-			"message": map[string]any{"role": "assistant", "content": text}, "uuid": uuid.NewString(), "timestamp": time.Now().UTC(),
+			"message": map[string]any{"id": "msg_" + uuid.NewString(), "role": "assistant", "content": []any{map[string]any{"type": "text", "text": text}}}, "uuid": uuid.NewString(), "timestamp": time.Now().UTC(),
 		}))
 	}
 }

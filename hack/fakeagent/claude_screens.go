@@ -23,10 +23,6 @@ func (c *claude) frame(s *screen) []string {
 	if s.state != "" {
 		lines = append(lines, "", s.state)
 	}
-	input := s.input
-	if input == "" {
-		input = s.placeholder
-	}
 	mode := "⏵⏵ auto mode on (shift+tab to cycle)"
 	if c.arguments.permissionMode == "default" {
 		mode = "⏸ manual mode on"
@@ -34,10 +30,30 @@ func (c *claude) frame(s *screen) []string {
 	if s.state != "" {
 		mode += " · esc to interrupt"
 	}
-	lines = append(lines, "", rule("─"))
-	lines = append(lines, strings.Split("❯ "+input, "\n")...)
+	columns, rows := terminalSize()
+	input, hidden := s.composer.lines("❯\u00a0", claudeHint(s.placeholder), columns, rows-12)
+	above := rule("─")
+	if hidden > 0 {
+		above = fmt.Sprintf("─── ↑ %d more %s", hidden, strings.Repeat("─", max(columns-20, 10)))
+	}
+	lines = append(append(lines, "", above), input...)
 	lines = append(append(lines, rule("─")), s.below...)
 	return append(lines, "  "+mode+" · ← for agents")
+}
+
+// claudeHint is faint, but for the character that the cursor is drawn over.
+func claudeHint(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "\x1b[7m" + text[:1] + "\x1b[27m" + faint(text[1:])
+}
+
+// isCommand: a word with one slash is a command, and no prompt.
+func isCommand(text string) bool {
+	word, _, _ := strings.Cut(text, " ")
+	word, _, _ = strings.Cut(word, "\n")
+	return strings.HasPrefix(word, "/") && !strings.Contains(word[1:], "/")
 }
 
 // dialogs that come before the composer, in their order. At none of them does the

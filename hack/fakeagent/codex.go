@@ -137,12 +137,14 @@ func codexMain(root string, args []string) {
 	c.screen = noScreen(log)
 	if a.verb != "exec" {
 		c.screen = openScreen(log, c.frame)
+		c.screen.composer.manners, c.screen.cursor = codexManners, true
 	}
 	c.turns = &turns{
 		root: root, config: c.home, log: log, screen: c.screen, driver: c,
 		answer: func() string { return answer(c.thread.prompts) },
 	}
 	if a.verb != "exec" {
+		c.screen.deaf = span(c.turns.control().Deaf, 0)
 		c.dialogs()
 		c.turns.notice()
 	}
@@ -169,7 +171,7 @@ func (c *codex) begin(saved *thread) {
 	}
 	c.show()
 	if c.arguments.prompt != "" {
-		c.screen.prompts <- c.arguments.prompt
+		c.screen.prompts <- submission{c.arguments.prompt, c.arguments.prompt}
 	}
 }
 
@@ -273,7 +275,7 @@ func (c *codex) serve() {
 		}
 	}()
 	for prompt := range c.screen.prompts {
-		word, id, _ := strings.Cut(prompt, " ")
+		word, id, _ := strings.Cut(prompt.told, " ")
 		switch word {
 		case "/exit", "/quit":
 			c.leave()
@@ -286,6 +288,10 @@ func (c *codex) serve() {
 		case "/resume":
 			c.back(id)
 		default:
+			if isCommand(prompt.told) {
+				c.screen.update(func() { c.screen.composer.typed(prompt.text) })
+				continue
+			}
 			c.turns.take(prompt)
 		}
 	}
@@ -330,7 +336,7 @@ func (c *codex) works(working bool) {
 	})
 }
 
-func (c *codex) submitted(prompt string) {
+func (c *codex) submitted(prompt submission) {
 	c.turnID = newID()
 	c.thread.open()
 	c.thread.event("task_started", map[string]any{"turn_id": c.turnID})
@@ -338,12 +344,12 @@ func (c *codex) submitted(prompt string) {
 		c.fire("SessionStart", map[string]any{"source": c.source})
 		c.source = ""
 	}
-	c.screen.say("", "› "+strings.ReplaceAll(prompt, "\n", "\n  "))
-	c.thread.prompts = append(c.thread.prompts, prompt)
+	c.screen.say("", "› "+strings.ReplaceAll(prompt.text, "\n", "\n  "))
+	c.thread.prompts = append(c.thread.prompts, prompt.text)
 	c.works(true)
-	c.fire("UserPromptSubmit", map[string]any{"prompt": prompt})
+	c.fire("UserPromptSubmit", map[string]any{"prompt": prompt.told})
 	pause(context.Background(), span(c.turns.control().FlushDelay, 60*time.Millisecond))
-	c.thread.prompted(prompt)
+	c.thread.prompted(prompt.text)
 }
 
 func (c *codex) permitted(_ context.Context, command string, asks bool) bool {

@@ -24,12 +24,9 @@ func (c *codex) frame(s *screen) []string {
 	if s.state != "" {
 		lines = append(lines, "", s.state)
 	}
-	input := s.input
-	if input == "" {
-		input = "Ask Codex to do anything"
-	}
-	lines = append(lines, "", "")
-	lines = append(lines, strings.Split("› "+input, "\n")...)
+	columns, rows := terminalSize()
+	input, _ := s.composer.lines("› ", faint("Ask Codex to do anything"), columns, rows-6)
+	lines = append(append(lines, "", ""), input...)
 	status := "  " + c.config.model + " default · " + tilde(c.directory)
 	if len(c.thread.prompts) > 0 {
 		status += " · " + oneLine(c.thread.prompts[0])

@@ -48,6 +48,9 @@ type control struct {
 	RetryPause string `json:"retryPause,omitempty"`
 	// Retries is the number of attempts that Claude Code makes; 0 means 3.
 	Retries int `json:"retries,omitempty"`
+	// Deaf is how long after it is shown first the composer loses Enter, and keeps what
+	// was pasted, as Claude Code 2.1.197 did.
+	Deaf string `json:"deaf,omitempty"`
 	// Notice is a screen that is shown once, and left by Enter.
 	Notice string `json:"notice,omitempty"`
 }

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -235,5 +237,72 @@ func TestATurnDoesWhatItsPromptSays(t *testing.T) {
 			got.ResetAt, want.ResetAt = nil, nil
 		}
 		assert.Equal(t, want, got, prompt)
+	}
+}
+
+// prompts that the journal has, in order.
+func (p place) prompts() []string {
+	p.Helper()
+	data, err := os.ReadFile(p.path("journal.jsonl"))
+	require.NoError(p, err)
+	var all []string
+	for line := range bytes.Lines(data) {
+		var e entry
+		require.NoError(p, json.Unmarshal(line, &e))
+		if e.Event == "prompt" {
+			all = append(all, e.Text)
+		}
+	}
+	return all
+}
+
+// What is pasted arrives as it was, in one piece, whatever its size.
+func TestAPasteIsWrittenDownByteByByte(t *testing.T) {
+	for client, ready := range map[string]string{"claude": "❯", "codex": "default · "} {
+		p := newPlace(t)
+		x := p.open(client)
+		x.shows(ready)
+		given := []string{
+			"one", "one\ttwo\n\n  three", "grüße \U0001f469\u200d\U0001f467 e\u0301", "/etc/passwd what", strings.Repeat("line of many\n", 90) + "end",
+			strings.Repeat("0123456789abcde\n", 1<<16) + "end",
+		}
+		for _, text := range given {
+			x.types(strings.ReplaceAll(text, "\n", "\r"))
+		}
+		require.Eventually(t, func() bool { return len(p.prompts()) == len(given) }, patience, 5*time.Millisecond, client)
+		assert.Equal(t, given, p.prompts(), client)
+	}
+}
+
+func TestALongPasteHasALabelAndTheHookIsToldOfIt(t *testing.T) {
+	p := newPlace(t)
+	p.write("settings.json", `{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"cat > `+p.path("told")+`"}]}]}}`)
+	x := p.open("claude", "--settings", p.path("settings.json"))
+	x.shows("❯")
+	x.types("a\rb\rc\rd")
+	x.shows("[Pasted text #1 +3 lines]")
+	x.shows("turns=1")
+	told, err := os.ReadFile(p.path("told"))
+	require.NoError(t, err)
+	assert.Contains(t, string(told), `\n\n\u003cpasted_content id=\"6edc\"\u003e\na\nb\nc\nd\n`)
+	x.types("/nonsense")
+	x.shows("Unknown command: /nonsense")
+	assert.Len(t, p.prompts(), 1)
+}
+
+func TestEnterIsLostWhileTheComposerIsDeaf(t *testing.T) {
+	for client, ready := range map[string]string{"claude": "❯", "codex": "default · "} {
+		p := newPlace(t)
+		p.write(controlFile, `{"deaf":"1h"}`)
+		x := p.open(client)
+		x.shows(ready)
+		x.types("lost for now")
+		x.shows("lost for now")
+		p.write(controlFile, `{}`)
+		y := p.open(client)
+		y.shows(ready)
+		y.types("not lost")
+		y.shows("turns=1 first=not lost")
+		assert.Equal(t, []string{"not lost"}, p.prompts(), client)
 	}
 }

@@ -89,7 +89,7 @@ func (g *gem) serve(root string, trusted bool) {
 		}
 	}()
 	for prompt := range g.screen.prompts {
-		if prompt == "/exit" {
+		if prompt.text == "/exit" {
 			end(g.screen, g.log, 0)
 		}
 		g.turns.take(prompt)
@@ -117,7 +117,9 @@ func (g *gem) frame(s *screen) []string {
 	if s.state != "" {
 		return append(lines, s.state)
 	}
-	return append(lines, "> "+s.input)
+	columns, rows := terminalSize()
+	input, _ := s.composer.lines("> ", "", columns, rows-2)
+	return append(lines, input...)
 }
 
 // save what was said, or what there is of it.
@@ -133,7 +135,8 @@ func (g *gem) save(said ...saying) {
 	}
 }
 
-func (g *gem) submitted(prompt string) {
+func (g *gem) submitted(given submission) {
+	prompt := given.text
 	g.history = append(g.history, prompt)
 	g.save(saying{"user", prompt})
 	g.screen.say("> " + oneLine(prompt))

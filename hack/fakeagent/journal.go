@@ -59,7 +59,14 @@ func (j journal) write(e entry) {
 	}
 	defer func() { _ = file.Close() }()
 	_, _ = file.Write(append(data, '\n'))
+	if e.Event == "prompt" {
+		_ = file.Sync()
+	}
 }
+
+// receipt writes down a prompt, byte by byte, and has it on disk before it is answered:
+// it is the witness of its delivery.
+func (j journal) receipt(prompt string) { j.write(entry{Event: "prompt", Text: prompt}) }
 
 // start writes down what the client was started with. The values are those of a
 // test's world: the real ones are never run by this.

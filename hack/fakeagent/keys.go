@@ -4,8 +4,10 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -20,40 +22,64 @@ var named = []struct{ bytes, key string }{
 	{"\r", "enter"}, {"\n", "enter"}, {"\x03", "ctrl-c"}, {"\x04", "ctrl-d"}, {"\x7f", "backspace"},
 }
 
-// read what is typed until the terminal is gone.
+// read what is typed until the terminal is gone. A paste comes in pieces of 4 KiB: each
+// of them is looked at once.
 func (s *screen) read() {
 	buffer := make([]byte, 64*1024)
 	pending := ""
+	var paste *pasting
 	for {
 		n, err := os.Stdin.Read(buffer)
 		if err != nil || n == 0 {
 			close(s.keys)
 			return
 		}
-		pending = s.consume(pending + string(buffer[:n]))
+		text := pending + string(buffer[:n])
+		for pending = ""; text != ""; {
+			if paste == nil {
+				if text, paste = s.consume(text); paste == nil {
+					pending = text
+					break
+				}
+			}
+			pasted, rest, whole := paste.take(text)
+			if text = rest; whole {
+				s.insert(strings.ReplaceAll(pasted, "\r", "\n"))
+				paste = nil
+			}
+		}
 	}
 }
 
-// consume takes whole keys from the text and returns what is not whole yet.
-func (s *screen) consume(text string) string {
+// pasting is a paste whose end has not come yet.
+type pasting struct{ text []byte }
+
+// take a piece; whole is true with its end, and rest what comes behind that.
+func (p *pasting) take(piece string) (pasted, rest string, whole bool) {
+	from := max(len(p.text)-len(pasteEnds)+1, 0)
+	p.text = append(p.text, piece...)
+	at := bytes.Index(p.text[from:], []byte(pasteEnds))
+	if at < 0 {
+		return "", "", false
+	}
+	return string(p.text[:from+at]), string(p.text[from+at+len(pasteEnds):]), true
+}
+
+// consume takes whole keys from the text up to a paste, and returns what is not whole
+// yet or belongs to the paste.
+func (s *screen) consume(text string) (string, *pasting) {
 	for text != "" {
 		if rest, ok := strings.CutPrefix(text, pasteBegins); ok {
-			pasted, after, whole := strings.Cut(rest, pasteEnds)
-			if !whole {
-				return text
-			}
-			s.insert(strings.ReplaceAll(pasted, "\r", "\n"))
-			text = after
-			continue
+			return rest, &pasting{}
 		}
 		if strings.HasPrefix(pasteBegins, text) && len(text) > 1 || !utf8.FullRuneInString(text) {
-			return text
+			return text, nil
 		}
 		key, size := keyOf(text)
 		text = text[size:]
 		s.key(key)
 	}
-	return ""
+	return "", nil
 }
 
 func keyOf(text string) (key string, size int) {
@@ -73,7 +99,7 @@ func keyOf(text string) (key string, size int) {
 func (s *screen) insert(text string) {
 	s.update(func() {
 		if s.open == nil {
-			s.input += text
+			s.composer.pasted(text)
 		}
 	})
 }
@@ -94,24 +120,25 @@ func (s *screen) key(key string) {
 	defer s.mu.Unlock()
 	switch key {
 	case "enter":
-		if text := strings.TrimRight(s.input, "\n"); text != "" {
-			s.input = ""
-			s.prompts <- text
+		if time.Since(s.since) < s.deaf {
+			break
+		}
+		if given, ok := s.composer.take(); ok {
+			s.prompts <- given
 		}
 	case "ctrl-c":
-		empty := s.input == ""
-		s.input = ""
+		empty := s.composer.empty()
+		s.composer.clear()
 		if empty {
 			s.keys <- key
 		}
 	case "ctrl-d", "escape":
 		s.keys <- key
 	case "backspace":
-		_, size := utf8.DecodeLastRuneInString(s.input)
-		s.input = s.input[:len(s.input)-size]
+		s.composer.backspace()
 	case "up", "down":
 	default:
-		s.input += key
+		s.composer.typed(key)
 	}
 	s.paint()
 }

@@ -4,12 +4,15 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -27,11 +30,16 @@ type screen struct {
 	placeholder string
 	below       []string
 	title       string
-	input       string
-	open        *dialog
-	alternate   bool
+	composer    composer
+	// since is when the composer was shown first; for deaf from then on Enter is lost.
+	since time.Time
+	deaf  time.Duration
+	// cursor says that the terminal's own one is shown.
+	cursor    bool
+	open      *dialog
+	alternate bool
 	// prompts that were submitted; keys that mean something to the client.
-	prompts chan string
+	prompts chan submission
 	keys    chan string
 	log     journal
 }
@@ -65,12 +73,12 @@ func nothing(*screen) []string { return nil }
 
 // noScreen is that of a client that was given its only prompt by the command line.
 func noScreen(log journal) *screen {
-	return &screen{prompts: make(chan string, 1), keys: make(chan string), log: log}
+	return &screen{prompts: make(chan submission, 1), keys: make(chan string), log: log}
 }
 
 // openScreen takes the terminal. Without one the client has nobody to talk to.
 func openScreen(log journal, frame func(*screen) []string) *screen {
-	s := &screen{frame: frame, prompts: make(chan string, 100), keys: make(chan string, 100), log: log}
+	s := &screen{frame: frame, prompts: make(chan submission, 100), keys: make(chan string, 100), log: log}
 	s.before, _ = term.MakeRaw(int(os.Stdin.Fd()))
 	s.write("\x1b[?2004h\x1b[?25l")
 	go s.read()
@@ -126,6 +134,9 @@ func (s *screen) enter(alternate bool) {
 			s.write("\x1b[?1049h")
 		}
 		s.alternate = alternate
+		if s.since.IsZero() {
+			s.since = time.Now()
+		}
 	})
 }
 
@@ -135,6 +146,10 @@ func (s *screen) ask(d dialog) int {
 	s.update(func() { s.open = &d })
 	return <-d.chosen
 }
+
+// cursorMark is where the cursor is among the lines of a screen; none is told, as in a
+// dialog, when it is behind them.
+const cursorMark = "\x00"
 
 // paint everything anew. The caller holds mu.
 func (s *screen) paint() {
@@ -153,17 +168,25 @@ func (s *screen) paint() {
 		lines = lines[len(lines)-rows:]
 	}
 	var out strings.Builder
-	out.WriteString("\x1b[H")
+	out.WriteString("\x1b[?25l\x1b[H")
+	at := ""
 	for i, line := range lines {
+		if before, after, found := strings.Cut(line, cursorMark); found {
+			at = fmt.Sprintf("\x1b[%d;%dH", i+1, utf8.RuneCountInString(before)+1)
+			line = before + after
+		}
 		if runes := []rune(line); columns > 0 && len(runes) > columns {
 			line = string(runes[:columns])
 		}
-		out.WriteString(line + "\x1b[K")
+		out.WriteString(line + "\x1b[m\x1b[K")
 		if i < len(lines)-1 {
 			out.WriteString("\r\n")
 		}
 	}
-	out.WriteString("\x1b[J")
+	out.WriteString("\x1b[J" + at)
+	if s.cursor && at != "" {
+		out.WriteString("\x1b[?25h")
+	}
 	if s.title != "" {
 		out.WriteString("\x1b]0;" + s.title + "\x07")
 	}

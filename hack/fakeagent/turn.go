@@ -18,7 +18,7 @@ import (
 // driver is what one kind of client does around a turn.
 type driver interface {
 	// submitted: the prompt counts, and is written down.
-	submitted(prompt string)
+	submitted(prompt submission)
 	// permitted asks whether the command may run, when asks is true.
 	permitted(ctx context.Context, command string, asks bool) bool
 	// used a tool.
@@ -65,15 +65,15 @@ func (t *turns) interrupt() bool {
 }
 
 // take one prompt from its submission to its end.
-func (t *turns) take(prompt string) {
+func (t *turns) take(prompt submission) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	t.mu.Lock()
 	t.cancel = cancel
 	t.mu.Unlock()
-	t.log.write(entry{Event: "prompt", Text: prompt})
+	t.log.receipt(prompt.text)
 	t.driver.submitted(prompt)
-	t.work(ctx, takeRequest(t.root, t.config).directive(prompt))
+	t.work(ctx, takeRequest(t.root, t.config).directive(prompt.text))
 	t.mu.Lock()
 	t.cancel = nil
 	t.mu.Unlock()
