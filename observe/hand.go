@@ -15,16 +15,9 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
-const (
-	// composerGroup of a composer's pattern is what stands in the input line.
-	composerGroup = "text"
-	// newlinesGroup and charactersGroup of a composer's pattern for a long paste are how
-	// many newlines or characters it has.
-	newlinesGroup, charactersGroup = "newlines", "characters"
-	// manyShown is how much of a prompt is taken for it where an input line shows only
-	// its end, in bytes.
-	manyShown = 100
-)
+// manyShown is how much of a prompt is taken for it where an input line shows only its
+// end, in bytes.
+const manyShown = 100
 
 // JudgeHand looks for the input line of a client on its screen, and says whether the
 // prompt stands in it. At is left to the caller.
@@ -55,7 +48,7 @@ func composed(class *spec.ClientClassSpec, lines []string) (text string, found b
 		return "", false
 	}
 	match := re.FindStringSubmatch(strings.Join(lines[max(0, len(lines)-maxScreen):], "\n"))
-	i := re.SubexpIndex(composerGroup)
+	i := re.SubexpIndex(spec.GroupText)
 	if match == nil || i < 0 {
 		return "", false
 	}
@@ -101,8 +94,8 @@ func isPasted(class *spec.ClientClassSpec, shown, prompt string) bool {
 	}
 	match := re.FindStringSubmatch(shown)
 	return match != nil &&
-		counts(re, match, newlinesGroup, strings.Count(prompt, "\n")) &&
-		counts(re, match, charactersGroup, utf8.RuneCountInString(prompt))
+		counts(re, match, spec.GroupNewlines, strings.Count(prompt, "\n")) &&
+		counts(re, match, spec.GroupCharacters, utf8.RuneCountInString(prompt))
 }
 
 // counts: the group has that number, or none.

@@ -205,11 +205,13 @@ const (
 // ClassComposer is what the screen shows of the client's input line.
 type ClassComposer struct {
 	// Pattern is a regular expression (RE2, multi-line) whose group named text, (?P<text>…),
-	// is what stands in the input line, faint text, such as a hint, left out. Without it it is not known
-	// whether a pasted text was submitted.
+	// is what stands in the input line, faint text, such as a hint, left out. Without it
+	// it is not known whether a pasted text was submitted.
 	Pattern string `json:"pattern,omitempty"`
 	// Pasted is a regular expression (RE2, multi-line) that what stands for a long paste in
-	// the input line matches, such as \[Pasted text #\d+. It needs Pattern.
+	// the input line matches, such as \[Pasted text #\d+. What its groups (?P<newlines>…)
+	// and (?P<characters>…) catch is how many of them the paste has, so that another one is
+	// not taken for the prompt. It needs Pattern.
 	Pasted string `json:"pasted,omitempty"`
 }
 
