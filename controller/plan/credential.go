@@ -13,7 +13,7 @@ import (
 // limit on failures; those that run are left alone. A person's demand is worth a try.
 func (p *pass) waitForCredential() bool {
 	h := p.Hold
-	if h.Reason == "" || p.rec.Demand != nil || (!h.Until.IsZero() && !h.Until.After(p.Now)) {
+	if h.Reason == "" || p.untried() || (!h.Until.IsZero() && !h.Until.After(p.Now)) {
 		return false
 	}
 	p.plan.NextAttempt = h.Until

@@ -30,10 +30,17 @@ func (p *pass) demandedSince(at time.Time) bool {
 
 func (p *pass) demanded() bool { return p.demandedSince(time.Time{}) }
 
+// untried says whether a person's demand was not tried yet. One that was given back had
+// its try, and waits like everything else.
+func (p *pass) untried() bool {
+	d := p.rec.Demand
+	return d != nil && !d.At.Before(p.rec.BackOff.LastDeathAt)
+}
+
 // buys says whether there is a demand that has not bought an immediate attempt yet.
 func (p *pass) buys() bool {
 	bought := p.rec.BackOff.BoughtAt
-	return p.rec.Demand != nil && !p.rec.Demand.At.Before(bought) || p.turnSince(bought)
+	return p.untried() && !p.rec.Demand.At.Before(bought) || p.turnSince(bought)
 }
 
 // triesAgainst says whether a start is worth a try although the same failure is likely

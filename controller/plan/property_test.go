@@ -14,6 +14,7 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 )
@@ -53,6 +54,10 @@ func (d dice) spec() *spec.SessionSpec {
 	s.RestartPolicy = []spec.RestartPolicy{spec.RestartAlways, spec.RestartOnFailure, spec.RestartNever}[d.IntN(3)]
 	s.RecoveryPolicy = []spec.RecoveryPolicy{spec.RecoveryResume, spec.RecoveryDormant}[d.IntN(2)]
 	s.UpdateStrategy.Type = []spec.UpdateStrategyType{spec.UpdateWhenIdle, spec.UpdateRecreate, spec.UpdateOnRestart}[d.IntN(3)]
+	s.ProvisioningPolicy = []spec.ProvisioningPolicy{spec.ProvisioningEager, spec.ProvisioningEager, spec.ProvisioningOnDemand}[d.IntN(3)]
+	if d.one(4) {
+		s.InitialPrompt = "hello"
+	}
 	s.DeletionPolicy = []spec.DeletionPolicy{spec.DeletionDelete, spec.DeletionOrphan}[d.IntN(2)]
 	s.TerminationGracePeriodSeconds = ptr.To(int32(d.IntN(3) * 5))
 	if d.one(3) {
@@ -353,7 +358,7 @@ func (w *world) disturb() {
 			w.disk.Block = &record.Block{Reason: spec.ReasonRecordQuarantined, Message: "it was damaged", At: w.now}
 		}
 	case 14:
-		w.restart = true
+		w.crash()
 	case 16, 17, 18, 19, 20, 21, 22, 23:
 		w.disturbAgents()
 	case 15:
@@ -406,12 +411,16 @@ func TestASessionArrivesAndStays(t *testing.T) {
 			if w.one(6) {
 				w.disturb()
 			}
+			if w.one(12) {
+				w.send("", false)
+			}
 			w.blind = w.blind && !w.one(3)
 			p := w.pass(w.one(12))
 			w.meet(met, p)
 			w.later(w.pause(p))
 		}
 		w.calm()
+		w.send("", false)
 		quiet := 0
 		for range 4000 {
 			before := w.disk
@@ -419,13 +428,15 @@ func TestASessionArrivesAndStays(t *testing.T) {
 			w.heed(p)
 			w.later(w.pause(p))
 			live := p.Verdict.Reason == spec.ReasonRunning || p.Verdict.Reason == spec.ReasonReady
-			if quiet++; !live || p.Action.Kind != actuate.ActionNone || !equalRecords(before, w.disk) {
+			if quiet++; !live || p.Action.Kind != actuate.ActionNone || !equalRecords(before, w.disk) || len(w.open()) > 0 {
 				quiet = 0
 			}
 			if quiet == 20 {
 				require.Len(t, w.clients(), 1)
 				require.Equal(t, w.clients()[0].Process, w.disk.Client.Process)
 				w.remembers()
+				w.ended()
+				w.count(met)
 				return
 			}
 		}
@@ -443,6 +454,9 @@ func TestARemovedSessionArrivesAtNothing(t *testing.T) {
 			if w.one(6) {
 				w.disturb()
 			}
+			if w.one(12) {
+				w.send("", false)
+			}
 			w.blind = w.blind && !w.one(3)
 			w.later(w.pause(w.pass(w.one(12))))
 		}
@@ -451,6 +465,9 @@ func TestARemovedSessionArrivesAtNothing(t *testing.T) {
 		for range 4000 {
 			p := w.pass(false)
 			if p.Fate == FateArchive {
+				for _, left := range after(Input{Turns: w.open()}, p) {
+					require.Equal(t, turn.Over, left.Phase, "a turn outlives its session")
+				}
 				require.Empty(t, w.clients())
 				for _, pane := range w.look().Panes {
 					require.Equal(t, observe.Running, pane.Live, "a pane without a process stayed")

@@ -231,7 +231,9 @@ func stoppedSentence(s *record.Stop) string {
 
 // closeClient forgets the client but for its end.
 func (p *pass) closeClient(t record.Termination) {
-	p.giveBack(p.rec.Client.Demand)
+	if c := p.rec.Client; c.ReadyAt.IsZero() {
+		p.giveBack(c.Demand)
+	}
 	p.rec.LastTermination, p.rec.Client = &t, nil
 }
 

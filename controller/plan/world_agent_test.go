@@ -20,7 +20,7 @@ import (
 var exec = Class{Name: spec.ClassExec, Spec: &spec.ClientClassSpec{}}
 
 // classes of the generated sessions.
-var classes = []Class{exec, claude, codex, plain, none, wrapper}
+var classes = []Class{exec, claude, codex, plain, none, wrapper, arguer}
 
 func classNamed(name string) *Class {
 	for _, c := range classes {
@@ -85,6 +85,7 @@ type mind struct {
 	notFound            bool
 	// engine that does its work; nil when it does that itself.
 	engine *body
+	desk
 }
 
 // ask completes an input by what the controller's gathering makes of clients.
@@ -159,6 +160,7 @@ func (w *world) sight() observe.Sight {
 	if w.working {
 		s.Activity = spec.ActivityWorking
 	}
+	w.seeDesk(b, &s)
 	switch {
 	case b.blank:
 		s.Readiness, s.Blank = observe.NotReady, true
@@ -217,7 +219,7 @@ func (w *world) verify(a *record.Attempt) string {
 
 // wake makes b a client that runs what a says.
 func (w *world) wake(b *body, a *record.Attempt) {
-	b.executedAt, b.blank, b.asks = w.now, w.one(30), w.one(10)
+	b.executedAt, b.blank, b.asks, b.since = w.now, w.one(30), w.one(10), w.now
 	if a.Order.Class == nil {
 		return
 	}
@@ -353,6 +355,9 @@ func (w *world) calmAgents() {
 	w.unreadable, w.rival, w.holder, w.undeclared, w.working, w.hold = false, false, false, false, false, Hold{}
 	for _, b := range w.bodies {
 		b.asks = false
+		if b.composer == otherWords {
+			b.composer = ""
+		}
 	}
 }
 

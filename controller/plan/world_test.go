@@ -66,11 +66,12 @@ type world struct {
 	spent     int64
 	forgetful bool
 	agents
+	post
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 7)), now: now, serverUp: true, server: server, receipts: map[string]observe.Receipt{}, restart: true, agents: newAgents()}
-	w.desired, w.home = Desired{Spec: aSpec(), File: "/m/shop.yaml"}, classes[w.rand.IntN(len(classes))]
+	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 7)), now: now, serverUp: true, server: server, receipts: map[string]observe.Receipt{}, restart: true, agents: newAgents(), post: newPost()}
+	w.desired, w.home = Desired{Spec: aSpec(), File: "/m/shop.yaml"}, classes[seed%uint64(len(classes))]
 	w.settle(w.desired.Spec)
 	w.disk = record.Record{UID: uid, Name: "shop", CreatedAt: now}
 	return w
@@ -148,11 +149,11 @@ func (w *world) lookAtRecord(s *Seen) {
 
 func (w *world) input() Input {
 	w.ids++
-	return w.ask(Input{
+	return w.bring(w.ask(Input{
 		Now: w.now, Desired: w.desired, Record: w.disk, Seen: w.look(), Workspace: Workspace{Path: "/work"}, Grant: GrantStart,
 		New:    NewAttempt{ID: fmt.Sprintf("u%d", w.ids), Instance: instance},
 		Policy: policy, FirstLook: w.restart,
-	})
+	}))
 }
 
 // pass decides once, as the controller does; crash cuts it off at a random place.
@@ -160,8 +161,18 @@ func (w *world) pass(crash bool) Plan {
 	in := w.input()
 	p := decide(w.t, in)
 	w.blank(p)
-	if p.Fate == FateArchive || crash && w.one(2) {
-		w.restart = w.restart || crash
+	cut := func() bool {
+		if crash && w.one(5) {
+			w.crash()
+			return true
+		}
+		return false
+	}
+	if p.Fate == FateArchive || cut() {
+		return p
+	}
+	w.makeInitial(p)
+	if cut() {
 		return p
 	}
 	if !equalRecords(w.disk, p.Record) {
@@ -169,12 +180,14 @@ func (w *world) pass(crash bool) Plan {
 	}
 	w.disk = p.Record
 	w.heard()
-	if crash {
-		w.restart = true
+	if cut() || !w.saveTurns(p) || cut() {
 		return p
 	}
 	w.restart = w.restart && (!p.Looked || in.Seen.Sight == SightUnknown)
 	w.act(p.Action)
+	if crash {
+		w.crash()
+	}
 	return p
 }
 
@@ -207,6 +220,8 @@ func (w *world) act(a actuate.Action) {
 		if b := w.room(a).inside; !b.stubborn {
 			w.end(b, &observe.Exit{})
 		}
+	case actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue:
+		w.handOver(a)
 	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer:
 	}
 }
@@ -289,6 +304,7 @@ func (w *world) later(d time.Duration) {
 		}
 	}
 	w.converse()
+	w.workOn()
 }
 
 // execute is the launcher: lease, fence, receipt, exec.
@@ -327,6 +343,7 @@ func (w *world) execute(b *body) {
 		b.children = []observe.Process{child.Process}
 	}
 	b.mark = &observe.MarkedProcess{Mark: observe.Mark{Instance: instance, UID: uid, Attempt: b.attempt, Incarnation: b.incarnation, Process: b.Process}}
+	w.begins(b, a)
 	w.wake(b, a)
 }
 

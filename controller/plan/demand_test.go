@@ -1,0 +1,213 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/turn"
+	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec"
+)
+
+// demand of a person, made that long ago.
+func demand(reason string, age time.Duration) *record.Demand {
+	return &record.Demand{Reason: reason, At: ago(age)}
+}
+
+func TestASessionOnDemandHasAClientWhenItIsAskedFor(t *testing.T) {
+	of := func(gs ...given) Input { return down(append([]given{ofSpec(onDemand)}, gs...)...) }
+	live := func(gs ...given) Input {
+		return up(append([]given{ofClass(claude), has(begun(claude, "c1")), ofSpec(onDemand), readyFor(time.Minute)}, gs...)...)
+	}
+	rests := expect{rule: "Dormant", reason: spec.ReasonDormant, looked: true}
+	died := func(events ...string) expect {
+		e := rests
+		e.events = events
+		e.changes = allOf(ended(spec.ReasonExited, &observe.Exit{Code: 1}), counted)
+		return e
+	}
+	check(t, []row{
+		{"nobody asks", of(), rests},
+		{"nobody asks since the first look", of(firstLook), rests},
+		{"a person does", of(demanded), expect{rule: "Start", reason: spec.ReasonStarting, action: actuate.ActionCreate, requeue: pollReceipt, looked: true, changes: opened}},
+		{"a turn does", of(sent(pending(1))), expect{rule: "Start", reason: spec.ReasonStarting, action: actuate.ActionCreate, requeue: pollReceipt, looked: true, changes: opened}},
+		{"an initial turn does not", of(sent(pending(1, initial))), rests},
+		{"a turn that is over does not", of(sent(pending(1).Cancel(now))), rests},
+		{"its client has died", live(exited(1)), died("Warning Died")},
+		{"a latch says more", of(latched(spec.ReasonTerminated)), expect{rule: "Latch", reason: spec.ReasonTerminated, looked: true}},
+	})
+}
+
+func TestADemandLastsUntilItsClientIsReady(t *testing.T) {
+	asked := demand(spec.ReasonResumed, time.Minute)
+	wanted := func(in *Input) {
+		if in.Record.Attempt != nil {
+			in.Record.Attempt.Demand = asked
+		} else {
+			in.Record.Client.Demand = asked
+		}
+	}
+	launched := func(c Class, gs ...given) Input {
+		return starting(append([]given{ofClass(c), ofSpec(onDemand), wanted}, gs...)...)
+	}
+	young := func(gs ...given) Input {
+		return up(append([]given{ofClass(claude), has(begun(claude, "c1")), ofSpec(onDemand), aged(time.Second), wanted, acts("", notReady)}, gs...)...)
+	}
+	executed := []given{receipt(observe.StageExec, time.Second), seesClient(marked(4, 200))}
+	calm := func(in *Input) { in.Grant = GrantNone }
+	for name, row := range map[string]struct {
+		in Input
+		// record is where the demand is afterwards: its reason in the record, and the client's.
+		record, client string
+		reason         string
+	}{
+		"executed, and it tells when it is ready":     {launched(claude, executed...), "", spec.ReasonResumed, spec.ReasonStarted},
+		"executed, and nobody tells":                  {launched(none, executed...), "", "", spec.ReasonStarted},
+		"not executed":                                {launched(claude, failed(spec.ReasonExecFailed), calm), spec.ReasonResumed, "", spec.ReasonWaitingForBudget},
+		"a permanent obstacle":                        {launched(claude, failed(spec.ReasonCommandNotFound)), "", "", spec.ReasonDormant},
+		"not executed, and suspended meanwhile":       {launched(claude, failed(spec.ReasonExecFailed), edited(suspended)), "", "", spec.ReasonSuspended},
+		"not ready yet":                               {young(), "", spec.ReasonResumed, spec.ReasonNotReady},
+		"it asks something":                           {young(shows(asks)), "", spec.ReasonResumed, spec.ReasonTrustRequired},
+		"ready":                                       {young(shows(isReady)), "", "", spec.ReasonReady},
+		"it died before":                              {young(exited(1), calm), spec.ReasonResumed, "", spec.ReasonWaitingForBudget},
+		"it died after":                               {young(readyFor(time.Second), exited(1), calm), "", "", spec.ReasonDormant},
+		"it showed nothing and was ended":             {stopping(record.StopStartTimeout, ofClass(claude), has(begunConversation()), ofSpec(onDemand), wanted, stopped(exited(0)), termed(time.Second), calm), spec.ReasonResumed, "", spec.ReasonWaitingForBudget},
+		"it was terminated":                           {stopping(record.StopTerminated, ofClass(claude), ofSpec(onDemand), wanted, intends(record.IntentTerminate, 3), stopped(exited(0)), termed(time.Second)), "", "", spec.ReasonTerminated},
+		"it was restarted":                            {stopping(record.StopRestarting, ofClass(claude), has(begunConversation()), ofSpec(onDemand), wanted, intends(record.IntentRestart, 3), stopped(exited(0)), termed(time.Second), calm), spec.ReasonRestarting, "", spec.ReasonWaitingForBudget},
+		"it has completed":                            {young(ofSpec(restartPolicy(spec.RestartNever)), exited(0)), "", "", spec.ReasonCompleted},
+		"it is asked for again while it is not ready": {young(func(in *Input) { in.Record.Demand = demand(spec.ReasonAttached, 0) }), "", spec.ReasonAttached, spec.ReasonNotReady},
+		"an eager session needs none back":            {young(ofSpec(func(s *spec.SessionSpec) { s.ProvisioningPolicy = spec.ProvisioningEager }), exited(1), calm), "", "", spec.ReasonWaitingForBudget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := decide(t, row.in)
+			got := []string{"", "", p.Verdict.Reason}
+			if d := p.Record.Demand; d != nil {
+				got[0] = d.Reason
+			}
+			if c := p.Record.Client; c != nil && c.Demand != nil {
+				got[1] = c.Demand.Reason
+			}
+			require.Equal(t, []string{row.record, row.client, row.reason}, got, p.Verdict.Message)
+		})
+	}
+}
+
+func TestADemandThatWasGivenBackWaitsForItsTime(t *testing.T) {
+	of := func(died, bought time.Duration, gs ...given) Input {
+		return down(append([]given{ofSpec(onDemand), deaths(5, died), boughtAgo(bought), func(in *Input) { in.Record.Demand = demand(spec.ReasonResumed, 2*time.Second) }}, gs...)...)
+	}
+	p := decide(t, of(time.Second, time.Minute))
+	require.Equal(t, spec.ReasonCrashLoopBackOff, p.Verdict.Reason, "it had its try, and that failed")
+	require.Equal(t, 7*time.Second, p.RequeueAfter)
+	require.NotNil(t, p.Record.Demand)
+	require.Equal(t, actuate.ActionCreate, decide(t, of(3*time.Second, time.Minute)).Action.Kind, "it had none")
+	require.Equal(t, spec.ReasonCrashLoopBackOff, decide(t, of(3*time.Second, time.Second)).Verdict.Reason, "it has bought one")
+
+	held := func(in *Input) { in.Hold = Hold{Reason: spec.ReasonUsageLimited, Until: now.Add(time.Hour)} }
+	require.Equal(t, actuate.ActionCreate, decide(t, of(20*time.Second, time.Minute, held)).Action.Kind, "a person's word is worth a try")
+	require.Equal(t, spec.ReasonUsageLimited, decide(t, of(time.Second, time.Minute, held, deaths(1, time.Second))).Verdict.Reason, "but one")
+}
+
+// A turn is a demand, once.
+func TestATurnBuysOneAttempt(t *testing.T) {
+	of := func(bought time.Duration, gs ...given) Input {
+		return down(append([]given{deaths(9, 2*time.Second), boughtAgo(bought), sent(pending(1, dueIn(time.Hour)))}, gs...)...)
+	}
+	p := decide(t, of(time.Minute))
+	require.Equal(t, actuate.ActionCreate, p.Action.Kind)
+	require.Equal(t, now, p.Record.BackOff.BoughtAt)
+	require.Equal(t, 9, p.Record.BackOff.Deaths, "the count goes on")
+
+	p = decide(t, of(500*time.Millisecond))
+	require.Equal(t, spec.ReasonCrashLoopBackOff, p.Verdict.Reason, "it was bought after the turn was sent")
+	require.Equal(t, now.Add(126*time.Second), p.NextAttempt)
+
+	p = decide(t, of(5*time.Second))
+	require.Equal(t, now.Add(5*time.Second), p.NextAttempt, "at most one in ten seconds")
+
+	p = decide(t, of(time.Minute, func(in *Input) { in.Turns[0] = pending(1, initial) }))
+	require.Equal(t, spec.ReasonCrashLoopBackOff, p.Verdict.Reason, "an initial turn buys nothing")
+}
+
+func TestATurnIsReasonEnoughToRecover(t *testing.T) {
+	of := func(gs ...given) Input {
+		return down(append([]given{firstLook, ofSpec(recovery(spec.RecoveryDormant))}, gs...)...)
+	}
+	require.Equal(t, spec.ReasonNotRecovered, decide(t, of()).Verdict.Reason)
+	require.Equal(t, actuate.ActionCreate, decide(t, of(sent(pending(1)))).Action.Kind)
+	lost := up(firstLook, ofClass(claude), ofSpec(recovery(spec.RecoveryDormant)), exited(1), func(in *Input) { in.Record.Client.Demand = demand(spec.ReasonResumed, time.Second) })
+	require.Nil(t, decide(t, lost).Record.Latch, "a person has asked for the client that was lost before it was ready")
+}
+
+func TestAnEditReplacesAClientOnDemand(t *testing.T) {
+	in := up(ofSpec(onDemand), ofSpec(strategy(spec.UpdateRecreate)), edited(otherCommand))
+	p := decide(t, in)
+	require.Equal(t, record.StopUpdating, p.Record.Stop.Reason)
+	require.Equal(t, &record.Demand{Reason: spec.ReasonUpdating, At: now}, p.Record.Demand)
+	require.Nil(t, decide(t, up(ofSpec(strategy(spec.UpdateRecreate)), edited(otherCommand))).Record.Demand, "an eager session gets one anyway")
+}
+
+func TestAttachIsADemand(t *testing.T) {
+	r, refusal := Apply(down(latched(spec.ReasonTerminated)).Record, RequestAttach, now)
+	require.Empty(t, refusal)
+	require.Equal(t, &record.Demand{Reason: spec.ReasonAttached, At: now}, r.Demand)
+	r, refusal = Apply(up(intends(record.IntentTerminate, 3)).Record, RequestAttach, now)
+	require.Empty(t, refusal, "it takes a termination back that is under way")
+	require.Nil(t, r.Intent)
+	for reason, in := range map[string]Input{RefusedRunning: up(), RefusedSuspended: down(ofSpec(suspended))} {
+		same, refusal := Apply(in.Record, RequestAttach, now)
+		require.Equal(t, reason, refusal.Reason)
+		require.Equal(t, in.Record, same)
+	}
+	_, refusal = Apply(starting().Record, RequestAttach, now)
+	require.Equal(t, RefusedRunning, refusal.Reason)
+}
+
+func TestAnInitialPromptIsTheFirstTurnOfAConversation(t *testing.T) {
+	hello := ofSpec(startsWith("hello"))
+	of := func(gs ...given) Input {
+		return up(append([]given{ofClass(claude), has(begun(claude, "c1")), hello, aged(time.Minute), acts(spec.ActivityIdle)}, gs...)...)
+	}
+	resumed := ofRecord(func(r *record.Record) { r.Client.Resumes = "c1" })
+	for name, row := range map[string]struct {
+		in    Input
+		asked bool
+		done  bool
+	}{
+		"once its client is ready":          {of(), true, true},
+		"not before":                        {of(aged(time.Second), acts("", notReady)), false, false},
+		"not while it asks":                 {of(shows(asks)), false, false},
+		"not twice":                         {of(ofRecord(func(r *record.Record) { r.Client.InitialSent = true })), false, true},
+		"not in one that is resumed":        {of(resumed), false, false},
+		"not in one that was adopted":       {of(ofRecord(func(r *record.Record) { r.Client.Launched = nil })), false, false},
+		"not without one":                   {of(ofSpec(startsWith(""))), false, false},
+		"an edit says nothing to it":        {of(ofSpec(startsWith("")), edited(startsWith("new"))), false, false},
+		"in each incarnation of class none": {up(ofClass(none), hello), true, true},
+		"one that waits is used again":      {of(sent(pending(1, initial))), false, true},
+		"one that is handed over is not":    {of(sent(delivered(1, time.Second, func(t *turn.Turn) { t.Initial = true }))), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := decide(t, row.in)
+			require.Equal(t, row.asked, p.Initial != nil, p.Verdict.Message)
+			require.Equal(t, row.done, p.Record.Client.InitialSent)
+			if row.asked {
+				require.Equal(t, "initial/a3", p.Initial.Request)
+				require.Positive(t, p.RequeueAfter)
+			}
+		})
+	}
+	p := decide(t, of(sent(pending(1)), screen(observe.ComposingNothing)))
+	require.Equal(t, &InitialTurn{Request: "initial/a3", Prompt: "hello"}, p.Initial)
+	require.Equal(t, actuate.ActionNone, p.Action.Kind, "it comes before what was sent")
+	require.Equal(t, spec.ReasonQueued, p.Waiting.Reason)
+
+	p = decide(t, down(ofClass(claude), ofSpec(onDemand), sent(pending(1, initial))))
+	require.Equal(t, []string{"Over delivered=False(ClientDied)"}, phrases(p.Turns), "nobody asks for its client any more")
+}
