@@ -39,6 +39,7 @@ type fakeDaemon struct {
 	// seen is called at each look at a session.
 	seen     func(f *fakeDaemon, name string)
 	journals *server.Journals
+	fakeTurns
 }
 
 func newFakeDaemon(sessions ...spec.Session) *fakeDaemon {

@@ -19,6 +19,7 @@ import (
 // belongs to the caller.
 type Backend interface {
 	ClassBackend
+	TurnBackend
 	// Sessions lists all sessions by name, as of the list's resourceVersion:
 	// metadata with name, uid, generation, resourceVersion, creationTimestamp and
 	// labels, the defaulted spec, the status.

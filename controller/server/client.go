@@ -4,6 +4,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,27 @@ func (e *noDaemonError) Is(target error) bool { return target == ErrNoDaemon }
 
 // Unwrap is what the system said.
 func (e *noDaemonError) Unwrap() error { return e.cause }
+
+// ErrBroken says that the connection broke before there was an answer: what was asked
+// for may have been done or not.
+var ErrBroken = errors.New("the connection to the muxlet daemon broke")
+
+// brokenError is ErrBroken with the socket and what to do about it.
+type brokenError struct {
+	socket string
+	cause  error
+}
+
+// Error is the sentence for a person.
+func (e *brokenError) Error() string {
+	return fmt.Sprintf("the muxlet daemon on %s has ended while it was asked: see whether it runs, and try again", e.socket)
+}
+
+// Is makes it ErrBroken.
+func (e *brokenError) Is(target error) bool { return target == ErrBroken }
+
+// Unwrap is what the system said.
+func (e *brokenError) Unwrap() error { return e.cause }
 
 // Client speaks to the daemon on one socket. Its methods return ErrNoDaemon
 // when there is none, DeadlineExceeded when it does not answer within
@@ -219,12 +241,20 @@ func sendable(name string) bool {
 // call sends one request and reads its answer into into, which is nil, a
 // *plainText or what JSON is decoded into.
 func (c *Client) call(ctx context.Context, method, path string, parameters url.Values, into any) error {
+	return c.send(ctx, method, path, parameters, nil, into)
+}
+
+// send is call with a body; nil for none.
+func (c *Client) send(ctx context.Context, method, path string, parameters url.Values, body []byte, into any) error {
 	limited, cancel := context.WithTimeoutCause(ctx, c.timeout, errNoAnswer)
 	defer cancel()
 	target := url.URL{Scheme: "http", Host: "muxlet", Path: path, RawQuery: parameters.Encode()}
-	request, err := http.NewRequestWithContext(limited, method, target.String(), nil)
+	request, err := http.NewRequestWithContext(limited, method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("make a request to the daemon: %w", err)
+	}
+	if len(body) > 0 {
+		request.Header.Set("Content-Type", contentJSON)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
@@ -252,7 +282,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) {
-		return fmt.Errorf("the muxlet daemon on %s has ended while it was asked: see whether it runs, and try again", c.socket)
+		return &brokenError{c.socket, err}
 	}
 	return fmt.Errorf("ask the muxlet daemon on %s: %w", c.socket, err)
 }

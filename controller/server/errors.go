@@ -19,7 +19,7 @@ import (
 // The stable reasons of errors. NotFound, Conflict, Forbidden and Invalid are
 // those of Kubernetes.
 const (
-	// ReasonNotFound (404): there is no such session or client class.
+	// ReasonNotFound (404): there is no such session, turn or client class.
 	ReasonNotFound = metav1.StatusReasonNotFound
 	// ReasonAlreadyRunning (409): the session has a client.
 	ReasonAlreadyRunning metav1.StatusReason = "AlreadyRunning"
@@ -44,20 +44,21 @@ const (
 
 // statusCodes has the HTTP code of each reason; those missing are 500.
 var statusCodes = map[metav1.StatusReason]int32{
-	metav1.StatusReasonBadRequest:         http.StatusBadRequest,
-	metav1.StatusReasonExpired:            http.StatusGone,
-	ReasonForbidden:                       http.StatusForbidden,
-	ReasonNotFound:                        http.StatusNotFound,
-	metav1.StatusReasonMethodNotAllowed:   http.StatusMethodNotAllowed,
-	ReasonAlreadyRunning:                  http.StatusConflict,
-	ReasonWorkspaceMissing:                http.StatusConflict,
-	ReasonSuspended:                       http.StatusConflict,
-	ReasonConflict:                        http.StatusConflict,
-	ReasonInvalid:                         http.StatusUnprocessableEntity,
-	ReasonTmuxUnavailable:                 http.StatusServiceUnavailable,
-	ReasonProvisioningFailed:              http.StatusServiceUnavailable,
-	metav1.StatusReasonServiceUnavailable: http.StatusServiceUnavailable,
-	ReasonDeadlineExceeded:                http.StatusGatewayTimeout,
+	metav1.StatusReasonBadRequest:            http.StatusBadRequest,
+	metav1.StatusReasonExpired:               http.StatusGone,
+	metav1.StatusReasonRequestEntityTooLarge: http.StatusRequestEntityTooLarge,
+	ReasonForbidden:                          http.StatusForbidden,
+	ReasonNotFound:                           http.StatusNotFound,
+	metav1.StatusReasonMethodNotAllowed:      http.StatusMethodNotAllowed,
+	ReasonAlreadyRunning:                     http.StatusConflict,
+	ReasonWorkspaceMissing:                   http.StatusConflict,
+	ReasonSuspended:                          http.StatusConflict,
+	ReasonConflict:                           http.StatusConflict,
+	ReasonInvalid:                            http.StatusUnprocessableEntity,
+	ReasonTmuxUnavailable:                    http.StatusServiceUnavailable,
+	ReasonProvisioningFailed:                 http.StatusServiceUnavailable,
+	metav1.StatusReasonServiceUnavailable:    http.StatusServiceUnavailable,
+	ReasonDeadlineExceeded:                   http.StatusGatewayTimeout,
 }
 
 // NewError makes the error of a stable reason. Name is the session's, empty

@@ -35,6 +35,7 @@ type fakeBackend struct {
 	mu       sync.Mutex
 	sessions map[string]*spec.Session
 	classes  map[string]*spec.ClientClass
+	turns    map[string]*spec.Turn
 	asked    []string
 	// fail is the answer to everything that changes something.
 	fail error
@@ -49,7 +50,7 @@ type fakeBackend struct {
 }
 
 func newFake(names ...string) *fakeBackend {
-	f := &fakeBackend{sessions: map[string]*spec.Session{}, classes: map[string]*spec.ClientClass{}, journals: newJournals(epoch, 7, 8, 8)}
+	f := &fakeBackend{sessions: map[string]*spec.Session{}, classes: map[string]*spec.ClientClass{}, turns: map[string]*spec.Turn{}, journals: newJournals(epoch, 7, 8, 8)}
 	for i, name := range names {
 		f.put(&spec.Session{
 			ObjectMeta: metav1.ObjectMeta{

@@ -20,7 +20,7 @@ import (
 // (see Serve).
 func Handler(backend Backend) http.Handler {
 	api := api{backend}
-	return &handler{routes: []route{
+	return &handler{routes: append(api.turnRoutes(),
 		newRoute(sessionsPath, map[string]verb{http.MethodGet: api.listSessions}),
 		newRoute(allSessionsPath, map[string]verb{http.MethodGet: api.listSessions}),
 		newRoute(sessionsPath+"/"+nameSegment, map[string]verb{http.MethodGet: api.getSession, http.MethodDelete: api.deleteSession}),
@@ -28,6 +28,7 @@ func Handler(backend Backend) http.Handler {
 		newRoute(sessionsPath+"/"+nameSegment+"/resume", map[string]verb{http.MethodPost: api.resume}),
 		newRoute(sessionsPath+"/"+nameSegment+"/restart", map[string]verb{http.MethodPost: api.restart}),
 		newRoute(sessionsPath+"/"+nameSegment+"/terminate", map[string]verb{http.MethodPost: api.terminate}),
+		newRoute(sessionsPath+"/"+nameSegment+"/attach", map[string]verb{http.MethodPost: api.attach}),
 		newRoute(sessionsPath+"/"+nameSegment+"/log", map[string]verb{http.MethodGet: api.log}),
 		newRoute(classesPath, map[string]verb{http.MethodGet: api.listClasses}),
 		newRoute(classesPath+"/"+nameSegment, map[string]verb{http.MethodGet: api.getClass, http.MethodDelete: api.deleteClass}),
@@ -39,7 +40,7 @@ func Handler(backend Backend) http.Handler {
 		newRoute(healthPath, map[string]verb{http.MethodGet: api.health}),
 		newRoute(readyPath, map[string]verb{http.MethodGet: api.ready}),
 		newRoute(versionPath, map[string]verb{http.MethodGet: api.version}),
-	}}
+	)}
 }
 
 // handler turns what a verb gives into an answer. It alone writes to the
@@ -49,41 +50,55 @@ type handler struct{ routes []route }
 
 // ServeHTTP answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
-	body, contentType, goesOn, allow, err := h.answer(r)
-	if err == nil && goesOn != nil {
-		goesOn.serve(w, r)
+	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit(r))
+	a, err := h.answer(r)
+	if err == nil && a.goesOn != nil {
+		a.goesOn.serve(w, r)
 		return
 	}
-	code := http.StatusOK
 	if err != nil {
 		status := statusOf(err)
-		code, contentType = int(status.Code), contentJSON
-		if body, err = encode(status); err != nil {
-			body = nil
+		a.code, a.contentType = int(status.Code), contentJSON
+		if a.body, err = encode(status); err != nil {
+			a.body = nil
 		}
 	}
 	header := w.Header()
-	header.Set("Content-Type", contentType)
-	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("Content-Type", a.contentType)
+	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	header.Set("Cache-Control", "no-store")
-	if len(allow) > 0 {
-		header.Set("Allow", strings.Join(allow, ", "))
+	if len(a.allow) > 0 {
+		header.Set("Allow", strings.Join(a.allow, ", "))
 	}
-	w.WriteHeader(code)
-	if _, err := w.Write(body); err != nil {
+	w.WriteHeader(a.code)
+	if _, err := w.Write(a.body); err != nil {
 		logr.FromContextOrDiscard(r.Context()).V(1).Info("Answer was not taken", "path", r.URL.Path, "err", err)
 	}
 }
 
 const (
-	// maxBodyBytes bounds what a request may send; only delete options are read.
+	// maxBodyBytes bounds what a request may send, but for a turn; else only delete options
+	// are read.
 	maxBodyBytes = 1 << 20
 	contentJSON  = "application/json"
 	contentText  = "text/plain; charset=utf-8"
 )
 
-func (h *handler) answer(r *http.Request) (body []byte, contentType string, goesOn stream, allow []string, err error) {
+// answer to one request.
+type answer struct {
+	code        int
+	contentType string
+	body        []byte
+	// goesOn is one that writes for itself.
+	goesOn stream
+	// allow has the methods that are possible where this one is not.
+	allow []string
+}
+
+// created is the answer of a verb that has made an object.
+type created struct{ object any }
+
+func (h *handler) answer(r *http.Request) (a answer, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			logr.FromContextOrDiscard(r.Context()).Error(fmt.Errorf("panic: %v", fault), "Request handler panicked",
@@ -93,16 +108,19 @@ func (h *handler) answer(r *http.Request) (body []byte, contentType string, goes
 	}()
 	value, allow, err := dispatch(h.routes, r)
 	if err != nil {
-		return nil, "", nil, allow, err
+		return answer{allow: allow}, err
 	}
-	switch value := value.(type) {
+	code := http.StatusOK
+	switch it := value.(type) {
 	case plainText:
-		return []byte(value), contentText, nil, nil, nil
+		return answer{code: code, contentType: contentText, body: []byte(it)}, nil
 	case stream:
-		return nil, "", value, nil, nil
+		return answer{goesOn: it}, nil
+	case created:
+		code, value = http.StatusCreated, it.object
 	}
-	body, err = encode(value)
-	return body, contentJSON, nil, nil, err
+	body, err := encode(value)
+	return answer{code: code, contentType: contentJSON, body: body}, err
 }
 
 func encode(value any) ([]byte, error) {

@@ -123,6 +123,7 @@ func TestEachSubresourceIsOneIntent(t *testing.T) {
 		"resume?fresh=true": {"Resume:a:true"},
 		"restart":           {"Restart:a"},
 		"terminate":         {"Terminate:a"},
+		"attach":            {"Attach:a"},
 	} {
 		f := newFake("a")
 		answer := ask(t, f, http.MethodPost, sessionsPath+"/a/"+path)

@@ -21,6 +21,7 @@ import (
 const (
 	sessionChanges = 1024
 	classChanges   = 128
+	turnChanges    = 2048
 	eventChanges   = 1024
 )
 
@@ -33,7 +34,7 @@ type Object interface {
 // Journals are what is served and watched: one journal for each kind. They share
 // one sequence of resourceVersions.
 type Journals struct {
-	Sessions, Classes, Events *Journal
+	Sessions, Classes, Events, Turns *Journal
 }
 
 // NewJournals starts a sequence that no other run of the daemon shares, even one
@@ -53,6 +54,7 @@ func newJournals(now time.Time, random uint32, sessions, events int) *Journals {
 		Sessions: newJournal(sequence, sessions),
 		Classes:  newJournal(sequence, classChanges),
 		Events:   newJournal(sequence, events),
+		Turns:    newJournal(sequence, turnChanges),
 	}
 }
 
