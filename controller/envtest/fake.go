@@ -34,6 +34,11 @@ type Script struct {
 	Forgets bool `json:",omitempty"`
 	// Prints is what it writes to its terminal.
 	Prints string `json:",omitempty"`
+	// Composes gives it an input line: it takes down each prompt that it is given. Class is
+	// the class of its hooks; empty for none. The argument behind the script is its
+	// conversation.
+	Composes bool   `json:",omitempty"`
+	Class    string `json:",omitempty"`
 	// Ends makes it end by itself after Lives: by Signal if that is given, else
 	// with status Exit.
 	Ends   bool          `json:",omitempty"`
@@ -77,7 +82,7 @@ func clientMain(args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	if err := s.play(args[0]); err != nil {
+	if err := s.play(args[0], args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 3
 	}
@@ -92,7 +97,7 @@ func clientMain(args []string) int {
 }
 
 // play carries the script out up to its end.
-func (s Script) play(dir string) error {
+func (s Script) play(dir string, args []string) error {
 	// It is up only once nothing can kill it any more that it ignores.
 	for _, name := range s.Ignore {
 		signal.Ignore(unix.SignalNum(name))
@@ -120,6 +125,9 @@ func (s Script) play(dir string) error {
 	}
 	if s.Prints != "" {
 		_, _ = os.Stdout.WriteString(s.Prints + "\n")
+	}
+	if s.Composes {
+		return s.compose(dir, args)
 	}
 	if !s.Ends {
 		waitForEver()
