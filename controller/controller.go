@@ -98,6 +98,9 @@ type Clients interface {
 	Evidence(ref observe.ConversationRef) observe.Evidence
 	// Files is what the files of a running client tell of it.
 	Files(ref observe.ConversationRef, client observe.Process) observe.Files
+	// Answer is the last lines of what was answered last in a conversation; empty when
+	// its class does not give it.
+	Answer(ref observe.ConversationRef, lines int) (string, error)
 }
 
 // Reports are what the hooks of clients tell.
@@ -177,7 +180,9 @@ type Options struct {
 	NewActuator func(instance string) actuate.Actuator
 	Workspaces  Workspaces
 	Store       Records
-	Recorder    *status.Recorder
+	// TurnStore keeps the turns.
+	TurnStore Turns
+	Recorder  *status.Recorder
 }
 
 // workers is the number of keys that are reconciled at the same time. They wait
@@ -210,6 +215,7 @@ type Controller struct {
 	looks *pace
 	// journals have what is served. Sessions are put there under mu.
 	journals *server.Journals
+	book     *turnBook
 	budget   *budget
 	limits   limits
 	reader   manifest.Reader
@@ -271,6 +277,7 @@ func New(o Options) *Controller {
 	}
 	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
 	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
+	c.book = newTurnBook(c.journals.Turns)
 	c.publishEvents()
 	c.publishClasses()
 	c.screens, c.looks = screen.NewStore(o.StateDir), newPace(o.Clock)
@@ -312,6 +319,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	wg.Go(func() { c.watchDeaths(ctx) })
 	wg.Go(func() { c.watchFiles(ctx) })
+	wg.Go(func() { c.sweepTurns(ctx) })
 	c.enqueue(serverKey, c.Clock.Now())
 	c.watchManifests(ctx)
 	c.queue.ShutDown()
@@ -326,6 +334,9 @@ func (c *Controller) load() error {
 		return err
 	}
 	if err := c.loadInstance(); err != nil {
+		return err
+	}
+	if err := c.loadTurns(); err != nil {
 		return err
 	}
 	c.loadSpool()

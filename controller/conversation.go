@@ -204,7 +204,10 @@ func mayStart(s *session, in *plan.Input, sp *spec.SessionSpec) bool {
 	if r.Attempt != nil || (r.Client != nil && in.Seen.Client != observe.Gone) {
 		return false
 	}
-	return !sp.Suspend && (r.Latch == nil || r.Demand != nil)
+	if sleeps(in, sp) {
+		return false
+	}
+	return !sp.Suspend && (r.Latch == nil || r.Demand != nil || len(in.Turns) > 0)
 }
 
 // mayTry says whether nothing but its credential is known to keep the session down: the

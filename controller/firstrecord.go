@@ -26,6 +26,10 @@ func (c *Controller) makeRecord(s *session, snap *snapshot, w wish) bool {
 		return false
 	}
 	if archived {
+		// What it was sent before its removal is not its any more.
+		if err := c.TurnStore.ForgetSession(r.UID); err != nil {
+			c.Log.Error(err, "Turns of a removed session were not forgotten", "session", s.name)
+		}
 		if err := c.Store.Unarchive(r.UID); err != nil {
 			c.Log.Error(err, "Archived record was not removed", "session", s.name)
 		}

@@ -27,6 +27,7 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 		Now: c.now(), Desired: w.Desired, Record: w.remembered(s.rec, c.now()), Policy: c.policy(), FirstLook: !s.seen && !w.early,
 		Seen: c.see(s, snap, instance),
 	}
+	c.gatherTurns(s, &in)
 	sp := s.rec.Spec
 	if w.Spec != nil {
 		sp = w.Spec
@@ -44,11 +45,21 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 	c.gatherConversation(s, &in, sp)
 	in.Hold = c.holdOf(s, plan.ClassOf(&in.Record, sp, in.Class), mayTry(s, &in, sp))
 	// A client that is found to be gone can be followed by a start in this pass.
-	if s.rec.Attempt == nil && (s.rec.Client == nil || in.Seen.Client == observe.Gone) {
+	if s.rec.Attempt == nil && (s.rec.Client == nil || in.Seen.Client == observe.Gone) && !sleeps(&in, sp) {
 		in.Grant, in.Limits = c.budget.reserve(s.name), c.limitsOf(snap)
 		c.gatherAttempt(&in, sp, instance)
 	}
+	if len(in.Turns) > 0 && plan.WantsHand(in) {
+		c.gatherHand(ctx, s, &in)
+	}
 	return in
+}
+
+// sleeps says whether a session is to have no client until somebody needs one: what a
+// start rests on is not looked at then.
+func sleeps(in *plan.Input, sp *spec.SessionSpec) bool {
+	r := &in.Record
+	return sp.ProvisioningPolicy == spec.ProvisioningOnDemand && r.Client == nil && r.Attempt == nil && r.Demand == nil && len(in.Turns) == 0
 }
 
 // gatherAttempt adds what a new attempt is made of. What its class needs on disk, such

@@ -92,26 +92,40 @@ func (c *Controller) carryOut(ctx context.Context, s *session, in plan.Input, p 
 		c.archive(s, p)
 		return
 	}
-	if s.changed(p.Record) {
-		if err := c.save(p); err != nil {
-			c.Log.V(1).Info("Record was not saved", "session", s.name, "err", err.Error())
-			c.settleHeard(s, len(in.Heard), err)
-			c.refuseUnsaved(s, in, p, err)
-			return
-		}
-		c.mu.Lock()
-		c.trackAttempt(s, p.Record)
-		s.hold(p.Record)
-		c.mu.Unlock()
+	err := c.makeInitial(s, p)
+	if err == nil {
+		err = c.saveRecord(s, p)
+	}
+	if err != nil {
+		c.Log.V(1).Info("Record was not saved", "session", s.name, "err", err.Error())
+		c.settleHeard(s, len(in.Heard), err)
+		c.settleTold(s, err)
+		c.refuseUnsaved(s, in, p, err)
+		return
 	}
 	c.settleHeard(s, len(in.Heard), nil)
 	c.settleBudget(s, *p)
 	for _, e := range p.Events {
 		c.tell(s.name, s.rec.UID, e)
 	}
-	if p.Action.Kind != actuate.ActionNone {
+	if c.saveTurns(s, in, p) && p.Action.Kind != actuate.ActionNone {
 		c.act(ctx, s, p)
 	}
+}
+
+// saveRecord makes the plan's record the one on disk, if it is another one.
+func (c *Controller) saveRecord(s *session, p *plan.Plan) error {
+	if !s.changed(p.Record) {
+		return nil
+	}
+	if err := c.save(p); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trackAttempt(s, p.Record)
+	s.hold(p.Record)
+	return nil
 }
 
 // save writes the plan's record. A start needs room for what its launcher
@@ -188,9 +202,16 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 			return
 		}
 	}
+	if handsOver(a.Kind) {
+		a.Turn.PromptFile = c.TurnStore.PromptFile(a.Turn.Name)
+	}
 	ctx, cancel := context.WithTimeout(ctx, actTimeout)
 	defer cancel()
 	out := c.perform(ctx, s, a)
+	if handsOver(a.Kind) {
+		c.noteHandOver(s, a, out)
+		p.RequeueAfter = time.Millisecond
+	}
 	c.keepScreen(s, out.Screen)
 	c.mu.Lock()
 	s.lastAct = c.Clock.Now()
@@ -237,7 +258,11 @@ func (c *Controller) makeWorkspace(s *session) bool {
 
 // archive puts the record out of the way and forgets the session.
 func (c *Controller) archive(s *session, p *plan.Plan) {
-	if err := c.Store.Archive(p.Record); err != nil {
+	err := c.endTurns(s)
+	if err == nil {
+		err = c.Store.Archive(p.Record)
+	}
+	if err != nil {
 		c.Log.Error(err, "Record was not archived", "session", s.name)
 		p.Fate, p.RequeueAfter = plan.FateKeep, unwritableRetry
 		p.Verdict.Reason, p.Verdict.Message = spec.ReasonStateUnwritable, err.Error()
@@ -263,6 +288,7 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	s.reports = nil
 	delete(c.desired.Sessions, s.name)
 	c.mu.Unlock()
+	c.book.forget(s.rec.UID)
 	for process := range s.watched {
 		c.eyes.forget(process)
 	}
@@ -281,6 +307,8 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	c.captureScreen(ctx, s, p)
 	// Whoever sees the status finds the event.
 	c.tellHindrance(s, p.Verdict)
+	c.book.label(s.rec.UID, s.rec.Labels)
+	c.book.wait(s.rec.UID, p.Waiting)
 	c.mu.Lock()
 	s.status, s.judged = status.Summarize(c.summaryOf(s, in, w, p)), w.count
 	c.tellQuestion(s, s.status)

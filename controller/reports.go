@@ -169,13 +169,26 @@ func (c *Controller) hear(s *session, r observe.Report, done func(error)) (settl
 		c.refuseConversation(s, r.Conversation, owner.name)
 		r.Conversation = ""
 	}
+	t.noteTurn(r)
 	if t.note(s.rec, r, done) {
-		done(nil)
+		c.answer(s, t, r, done)
 		settled = true
 	}
 	c.showReported(s, t.reportedAt)
 	c.lookAfter(s, r)
 	return settled
+}
+
+// answer answers a report of which no record is written. One that a turn in the client's
+// hands may end by waits until that is on disk: the hook has spooled it, and the next
+// daemon gets it from there. c.mu is held.
+func (c *Controller) answer(s *session, t *telling, r observe.Report, done func(error)) {
+	if !tellsOfTurns(r.Kind) || !c.book.inHand(s.rec.UID) {
+		done(nil)
+		return
+	}
+	t.answers = append(t.answers, done)
+	c.queue.Add(s.name)
 }
 
 // showReported tells when the client last reported anything, without a pass: a

@@ -18,13 +18,16 @@ import (
 // the same.
 const restResyncs = 20
 
-// rest is what a pass found of a session whose client runs in its pane and that
-// waits for nothing. As long as a resync finds the same, a pass would come to the
+// rest is what a pass found of a session that waits for nothing: its client runs in its
+// pane, or it is dormant. As long as a resync finds the same, a pass would come to the
 // same end, and is not made: with 1,000 sessions at rest a resync is one listing
 // and a look at each process.
 type rest struct {
+	// state of the tmux server, for a session that is dormant.
+	state  observe.ServerState
 	server observe.Server
 	panes  []observe.Pane
+	// client is zero for a session that is dormant.
 	client observe.Process
 	// engine of the client; zero when its class names none.
 	engine observe.Process
@@ -35,20 +38,26 @@ type rest struct {
 // restOf is what has to stay as it is for the session to be at rest after a
 // pass; nil when the pass did or waits for something. c.mu is held.
 func (c *Controller) restOf(s *session, in plan.Input, w wish, p plan.Plan) *rest {
-	client := s.rec.Client
-	if w.early || client == nil || p.Verdict.Rule != "Live" || p.Action.Kind != actuate.ActionNone || p.RequeueAfter > 0 || p.Pending != "" {
+	waits := w.early || p.Action.Kind != actuate.ActionNone || p.RequeueAfter > 0 || p.Pending != "" || len(s.reports) > 0
+	if waits || len(in.Turns) > 0 || len(p.Turns) > 0 || p.Initial != nil {
 		return nil
 	}
-	if c.evidenceLacks(s) || len(s.reports) > 0 {
+	r := &rest{state: in.Seen.ServerState, server: in.Seen.Server, since: c.Clock.Now()}
+	switch client := s.rec.Client; {
+	case client == nil && p.Verdict.Rule == "Dormant":
+		if len(in.Seen.Clients) > 0 || s.rec.Attempt != nil {
+			return nil
+		}
+	case client == nil || p.Verdict.Rule != "Live" || c.evidenceLacks(s):
 		return nil
-	}
-	if client.Engine.IsZero() && plan.EngineOf(in) != "" {
+	case client.Engine.IsZero() && plan.EngineOf(in) != "":
 		// It may be seen yet.
 		return nil
+	default:
+		r.client, r.engine = client.Process, client.Engine
 	}
-	r := &rest{server: in.Seen.Server, client: client.Process, engine: client.Engine, since: c.Clock.Now()}
 	for _, pane := range in.Seen.Panes {
-		if pane.State != observe.Present || pane.PID != client.Process.PID {
+		if !r.client.IsZero() && (pane.State != observe.Present || pane.PID != r.client.PID) || r.client.IsZero() && pane.State == observe.Present {
 			return nil
 		}
 		r.panes = append(r.panes, pane.Pane)
@@ -98,7 +107,19 @@ func (c *Controller) restless(snap *snapshot) []string {
 func (c *Controller) rests(s *session, snap *snapshot) bool {
 	r := s.rest
 	return r != nil && s.wanted == s.judged && len(s.requests) == 0 && c.Clock.Now().Sub(r.since) < restResyncs*c.settings().Resync &&
-		snap.view.State == observe.ServerRunning && snap.confirmation == plan.Confirmed && snap.view.Listing.Server == r.server &&
-		slices.Equal(snap.panes[s.rec.UID], r.panes) && c.Deaths.State(r.client) == observe.Running &&
-		(r.engine.IsZero() || c.Deaths.State(r.engine) == observe.Running)
+		snap.view.State == r.serverState() && snap.confirmation == plan.Confirmed && snap.view.Listing.Server == r.server &&
+		slices.Equal(snap.panes[s.rec.UID], r.panes) && c.goesOn(r.client) && c.goesOn(r.engine)
+}
+
+// serverState of tmux by which it rests: a client needs a server.
+func (r *rest) serverState() observe.ServerState {
+	if r.client.IsZero() {
+		return r.state
+	}
+	return observe.ServerRunning
+}
+
+// goesOn says whether a process is known to run, if it is any.
+func (c *Controller) goesOn(p observe.Process) bool {
+	return p.IsZero() || c.Deaths.State(p) == observe.Running
 }

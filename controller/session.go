@@ -70,6 +70,14 @@ type session struct {
 	// before any has. reports wait for the worker.
 	telling *telling
 	reports []told
+	// toldBefore is what the client before it has told of turns.
+	toldBefore observe.Told
+	// handOver is what came of the last act for a turn, answersDue how many of those who
+	// wait for the turns to be saved this pass answers.
+	handOver   plan.HandOver
+	answersDue int
+	// files are those of its client, while a turn is handed over.
+	files aside[observe.Files]
 	// evidence of the conversation; evidenceDue asks for another look.
 	evidence    evidence
 	evidenceDue bool

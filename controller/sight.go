@@ -62,15 +62,20 @@ type subject struct {
 	previous observe.Sight
 }
 
+// shownBy says whether a screen is the client's.
+func (s subject) shownBy(taken observe.Screen) bool {
+	return !taken.Dead && taken.Attempt == s.client.Attempt && taken.ServerPID == s.client.Server.Process.PID
+}
+
 // lookAtScreen looks at the screen of a session's client once, and returns when to
 // look again; 0 when a resync or a report is soon enough.
 func (c *Controller) lookAtScreen(ctx context.Context, name string) (again time.Duration) {
 	sub, ok := c.subjectOf(name)
-	if !ok {
+	if !ok || !looksAt(sub.class.Spec) {
 		return 0
 	}
 	taken, err := c.Tmux.Capture(ctx, sub.client.Pane, 0)
-	if err == nil && (taken.Dead || taken.Attempt != sub.client.Attempt || taken.ServerPID != sub.client.Server.Process.PID) {
+	if err == nil && !sub.shownBy(taken) {
 		// Another one's, or nobody's any more: a pass will tell.
 		return 0
 	}
@@ -119,7 +124,7 @@ func (c *Controller) subjectOf(name string) (sub subject, ok bool) {
 		return sub, false
 	}
 	class := c.classInForce(s)
-	if class == nil || !looksAt(class.Spec) {
+	if class == nil {
 		return sub, false
 	}
 	t := s.present()

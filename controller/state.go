@@ -32,6 +32,9 @@ func (c *Controller) rewriteState() error {
 	if err := c.Store.Prepare(); err != nil {
 		return err
 	}
+	if err := c.TurnStore.Prepare(); err != nil {
+		return err
+	}
 	instance, recorded, records := c.inMemory()
 	if instance != "" {
 		if err := durable.Write(c.instancePath(), instanceVersion, instance); err != nil {

@@ -32,6 +32,10 @@ type telling struct {
 	sight   observe.Sight
 	sightBy observe.LastReport
 	since   time.Time
+	// told is what its reports tell of turns, answers are those who wait until that is
+	// taken into the turns on disk.
+	told    observe.Told
+	answers []func(error)
 	// claimed is a conversation that its files name and the record does not, claimedAt
 	// since when.
 	claimed   string
@@ -49,7 +53,13 @@ type hearing struct {
 // nothing. c.mu is held.
 func (s *session) tellingOf(attempt string) *telling {
 	if s.telling == nil || s.telling.attempt != attempt {
-		s.telling = &telling{attempt: attempt}
+		if s.telling != nil {
+			s.toldBefore = s.telling.told
+			for _, answer := range s.telling.answers {
+				answer(nil)
+			}
+		}
+		s.telling = &telling{attempt: attempt, told: observe.Told{Attempt: attempt}}
 		if known := s.rec.Conversation; known != nil {
 			s.telling.namedAt = known.BoundAt
 		}

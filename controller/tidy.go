@@ -32,6 +32,9 @@ func (c *Controller) tidy() {
 	if err := c.Store.Prune(c.now().Add(-c.settings().ArchiveFor)); err != nil {
 		c.Log.Error(err, "Archive was not pruned")
 	}
+	if err := c.TurnStore.Tidy(); err != nil {
+		c.Log.Error(err, "Turns were not tidied")
+	}
 	if err := c.Receipts.Prune(before, c.accounted()); err != nil {
 		c.Log.Error(err, "Receipts were not pruned")
 	}

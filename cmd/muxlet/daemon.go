@@ -92,7 +92,7 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 	if err != nil {
 		return err
 	}
-	c, closeController, err := g.newController(settings, reloads.tmuxTimeout, recorder, instance, log)
+	c, closeController, err := g.newController(settings, reloads, recorder, instance, log)
 	if err != nil {
 		return err
 	}

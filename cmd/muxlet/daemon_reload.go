@@ -21,6 +21,7 @@ import (
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/manifest"
 )
@@ -60,6 +61,12 @@ func newReloader(g *globals, running *config.Effective, level *slog.LevelVar, re
 
 // tmuxTimeout is the timeout of one call of tmux.
 func (r *reloader) tmuxTimeout() time.Duration { return time.Duration(r.timeout.Load()) }
+
+// turnLimits say which turns are kept.
+func (r *reloader) turnLimits() turn.Limits {
+	kept := r.current().Retention
+	return turn.Limits{Turns: int(kept.Turns), Age: kept.TurnAge.Duration, Bytes: kept.TurnBytes.Value()}
+}
 
 // run reads the settings again at notices of their file, at each hang-up signal,
 // and now and then, since notices get lost. It returns when ctx ends.

@@ -27,6 +27,7 @@ import (
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/observe"
 	observeclient "github.com/muxlet/muxlet/observe/client"
 	"github.com/muxlet/muxlet/observe/client/report"
@@ -41,7 +42,7 @@ const deathPoll = time.Second
 const passwdFile = "/etc/passwd"
 
 // newController puts the parts together.
-func (g *globals) newController(s *config.Effective, timeout func() time.Duration, recorder *status.Recorder, instance *instanceLock, log logr.Logger) (c *controller.Controller, closeAll func(), err error) {
+func (g *globals) newController(s *config.Effective, reloads *reloader, recorder *status.Recorder, instance *instanceLock, log logr.Logger) (c *controller.Controller, closeAll func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the muxlet program: %w", err)
@@ -60,7 +61,7 @@ func (g *globals) newController(s *config.Effective, timeout func() time.Duratio
 	}
 	base := g.baseEnvironment(shell.Path)
 	conn := &tmux.Conn{
-		Socket: s.Paths.TmuxSocket(), Command: s.Tmux.Command, Env: base, TimeoutOf: timeout, TicksOf: ticksOf,
+		Socket: s.Paths.TmuxSocket(), Command: s.Tmux.Command, Env: base, TimeoutOf: reloads.tmuxTimeout, TicksOf: ticksOf,
 	}
 	reports, err := listenForReports(s.Paths, log)
 	if err != nil {
@@ -80,11 +81,14 @@ func (g *globals) newController(s *config.Effective, timeout func() time.Duratio
 		Clients: &observeclient.Eyes{}, Reports: reports, Hooks: client.Hooks{Self: self, StateDir: s.StateDir},
 		ClaimInstance: instance.claim, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
-		Store:      record.NewStore(s.StateDir), Recorder: recorder,
+		Store:      record.NewStore(s.StateDir), Recorder: recorder, TurnStore: turn.NewStore(s.StateDir, wallClock, reloads.turnLimits),
 	})
 	conn.BinaryOf, conn.SocketOf = c.ServerBinary(process.Executable), c.RecordedSocket
 	return c, func() { _, _ = deaths.Close(), reports.Close() }, wire.prepareRuntime()
 }
+
+// wallClock is the time as it is written to disk.
+func wallClock() time.Time { return time.Now().UTC().Round(0) }
 
 // tellShell says that another shell stands in for the account's own.
 func tellShell(recorder *status.Recorder, shell actuatetmux.Shell, now time.Time) {

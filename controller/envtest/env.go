@@ -15,6 +15,7 @@ import (
 
 	"github.com/muxlet/muxlet/controller"
 	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/observe/tmux"
 )
 
@@ -46,6 +47,8 @@ type Config struct {
 	TmuxTimeout time.Duration
 	// Meddled puts a script of the test in front of tmux; see Meddle.
 	Meddled bool
+	// TurnLimits say which turns are kept; very many when they are zero.
+	TurnLimits turn.Limits
 	// Adjust changes the options of each controller at last.
 	Adjust func(*controller.Options)
 }
@@ -115,6 +118,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.TmuxTimeout == 0 {
 		c.TmuxTimeout = 20 * time.Second
+	}
+	if c.TurnLimits == (turn.Limits{}) {
+		c.TurnLimits = turn.Limits{Turns: 10000, Age: time.Hour, Bytes: 1 << 30}
 	}
 	if c.Policy == (plan.Policy{}) {
 		c.Policy = plan.Policy{BackOffInitial: backOff, BackOffMax: backOffMax, BackOffReset: 10 * time.Minute, UnknownGrace: Settle}

@@ -26,6 +26,7 @@ import (
 	"github.com/muxlet/muxlet/controller"
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
+	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/observe"
 	observeclient "github.com/muxlet/muxlet/observe/client"
 	"github.com/muxlet/muxlet/observe/process"
@@ -72,6 +73,7 @@ func (e *Env) build(l *ledger) (*controller.Controller, func() error, error) {
 		},
 		Workspaces: countedWorkspaces{&workspace.Directories{Lookup: e.lookup}, l},
 		Store:      countedRecords{record.NewStore(e.State), l, &e.saves}, Recorder: recorder,
+		TurnStore: turn.NewStore(e.State, func() time.Time { return time.Now().UTC().Round(0) }, func() turn.Limits { return e.TurnLimits }),
 	}
 	if e.Adjust != nil {
 		e.Adjust(&o)
