@@ -23,7 +23,10 @@ func newAttachCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "attach NAME",
 		Short: "Bring a session up if it is down, and attach this terminal to it",
-		Args:  cobra.ExactArgs(1),
+		Long: "Attaches this terminal to a session. One without a client gets one first, also one that was\n" +
+			"terminated, has completed, or has its client on demand (provisioningPolicy: OnDemand); it comes\n" +
+			"back with its conversation. One that is suspended is left so: \"muxlet resume\" ends that.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := sessionNames(args)
 			if err != nil {
@@ -68,9 +71,11 @@ func (g *globals) bringUp(ctx context.Context, client *server.Client, name strin
 	if attachable(session) {
 		return session, nil
 	}
-	err = client.Resume(ctx, name, false)
-	if err != nil && server.ReasonOf(err) != server.ReasonAlreadyRunning {
+	if err = client.Attach(ctx, name); err != nil && server.ReasonOf(err) != server.ReasonAlreadyRunning {
 		return nil, err
+	}
+	if session.Spec.ProvisioningPolicy == spec.ProvisioningOnDemand && down(session) {
+		g.complain("Session %q has its client on demand: it is being started.", name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.waitLimit)
 	defer cancel()
@@ -79,6 +84,10 @@ func (g *globals) bringUp(ctx context.Context, client *server.Client, name strin
 		judge: func(before *spec.Session, now look) (bool, error) {
 			if now.err != nil {
 				return false, now.err
+			}
+			if now.session.UID != before.UID {
+				return false, server.NewError(server.ReasonNotFound, name, fmt.Sprintf(
+					"session %q was deleted and declared anew meanwhile: attach again if that one is meant.", name))
 			}
 			if attachable(now.session) {
 				return true, nil

@@ -95,7 +95,7 @@ func TestAttachBringsASessionUpThatIsDown(t *testing.T) {
 	c := newCLI(t, f)
 	done := c.terminal("")
 	assert.Equal(t, 0, c.run("attach", "a"))
-	assert.Equal(t, []string{"resume a"}, f.intents())
+	assert.Equal(t, []string{"attach a"}, f.intents())
 	assert.Equal(t, attachLine, done.argv)
 }
 
@@ -122,6 +122,40 @@ func TestAttachNeverStartsASuspendedOrUnknownSession(t *testing.T) {
 	assert.Equal(t, exitConflict, c.run("attach", "b"))
 	assert.Contains(t, c.errOut, "The directory /home/me/src/b does not exist.")
 	assert.Empty(t, done.argv)
+}
+
+func TestAttachSaysThatAClientComesOnDemand(t *testing.T) {
+	dormant := stalledSession("a", spec.ReasonDormant, "")
+	dormant.Spec.ProvisioningPolicy = spec.ProvisioningOnDemand
+	f := newFakeDaemon(dormant)
+	afterLooks(f, 5, func(f *fakeDaemon, _, name string) { f.set(runningSession(name, 2, 9)) })
+	c := newCLI(t, f)
+	done := c.terminal("")
+	assert.Equal(t, 0, c.run("attach", "a"))
+	assert.Equal(t, []string{"attach a"}, f.intents())
+	assert.Equal(t, attachLine, done.argv)
+	assert.Equal(t, "Session \"a\" has its client on demand: it is being started.\n", c.errOut)
+}
+
+func TestAttachNeverComesToAnotherSessionOfTheName(t *testing.T) {
+	f := newFakeDaemon(stalledSession("a", spec.ReasonTerminated, ""))
+	f.on = func(f *fakeDaemon, _, name string) error {
+		other := runningSession(name, 1, 9)
+		other.UID = "another"
+		f.set(other)
+		return nil
+	}
+	c := newCLI(t, f)
+	done := c.terminal("")
+	assert.Equal(t, exitNotFound, c.run("attach", "a"))
+	assert.Contains(t, c.errOut, "declared anew")
+	assert.Empty(t, done.argv)
+
+	f = newFakeDaemon(stalledSession("a", spec.ReasonTerminated, ""))
+	f.on = func(_ *fakeDaemon, _, name string) error { return server.NewNotFound(name) }
+	c = newCLI(t, f)
+	assert.NotNil(t, c.terminal(""))
+	assert.Equal(t, exitNotFound, c.run("attach", "a"))
 }
 
 func TestAttachNamesATmuxThatIsNotThere(t *testing.T) {
