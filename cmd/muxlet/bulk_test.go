@@ -145,7 +145,7 @@ func TestCompletionKnowsNamesKindsAndFlags(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"describe", ""}, []string{"api\tSuspended", "web\tRunning"}},
+		{[]string{"describe", ""}, []string{"api\tSuspended", "web\tRunning", "turn\ta turn"}},
 		{[]string{"logs", "web", ""}, nil},
 		{[]string{"attach", ""}, []string{"api\tSuspended", "web\tRunning"}},
 		{[]string{"suspend", "web", ""}, []string{"api\tSuspended"}},

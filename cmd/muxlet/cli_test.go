@@ -85,6 +85,7 @@ func (c *cli) runIn(ctx context.Context, args ...string) int {
 		notice:      time.Minute,
 		blindness:   10 * time.Second,
 		waitLimit:   20 * time.Second,
+		handOver:    20 * time.Second,
 	}
 	c.prepare(g)
 	code := run(ctx, g, args)

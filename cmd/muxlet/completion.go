@@ -34,7 +34,9 @@ func (g *globals) addCompletion(root *cobra.Command) {
 		switch {
 		case cmd.Name() == "get":
 			cmd.ValidArgsFunction = g.completeKindOrName
-		case takesClasses(cmd):
+		case cmd.Name() == "cancel":
+			cmd.ValidArgsFunction = g.completePending
+		case takesClasses(cmd), takesTurns(cmd):
 			cmd.ValidArgsFunction = g.completeDocuments
 		case cmd.Name() == "new" || !strings.Contains(cmd.Use, "NAME"):
 		case strings.Contains(cmd.Use, "NAME..."):
@@ -58,10 +60,12 @@ func (g *globals) completeFlags(cmd *cobra.Command) {
 			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, noFiles))
 		}
 	}
-	if cmd.Flags().Lookup("for") != nil && cmd.Name() == "events" {
-		_ = cmd.RegisterFlagCompletionFunc("for", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return g.knownNames(cmd, nil, ""), noFiles
-		})
+	for flag, verb := range map[string]string{"for": "events", "session": "get"} {
+		if cmd.Flags().Lookup(flag) != nil && cmd.Name() == verb {
+			_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+				return g.knownNames(cmd, nil, ""), noFiles
+			})
+		}
 	}
 }
 
@@ -92,24 +96,58 @@ func (g *globals) completeNames(cmd *cobra.Command, args []string, word string) 
 func (g *globals) completeKindOrName(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	names, directive := g.completeNames(cmd, args, word)
 	if len(args) == 0 {
-		names = append(names, "sessions\tlist sessions", "clientclasses\tlist client classes", "events\tlist events")
+		names = append(names, "sessions\tlist sessions", "turns\tlist turns", "clientclasses\tlist client classes", "events\tlist events")
 	}
 	return names, directive
 }
 
-// completeDocuments is for a verb for documents: clientclass and what it is called, or
-// a session.
+// completePending gives the turns that can still be taken back.
+func (g *globals) completePending(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	names := g.known(cmd, args, func(ctx context.Context, client *server.Client) (map[string]string, error) {
+		names, err := turnsWithStatus(ctx, client)
+		maps.DeleteFunc(names, func(_, status string) bool { return status != string(spec.TurnPending) })
+		return names, err
+	})
+	if kind, _, ok := strings.Cut(word, "/"); ok {
+		for i := range names {
+			names[i] = kind + "/" + names[i]
+		}
+	}
+	return names, noFiles
+}
+
+// completeDocuments is for a verb for several kinds: the word of a kind and what it is
+// called, or a session.
 func (g *globals) completeDocuments(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	names, directive := g.completeNames(cmd, args, word)
 	if len(args) == 0 && !strings.Contains(word, "/") {
-		names = append(names, "clientclass\ta client class")
+		if takesClasses(cmd) {
+			names = append(names, "clientclass\ta client class")
+		}
+		if takesTurns(cmd) && len(names) > 0 {
+			names = append(names, "turn\ta turn")
+		}
 	}
 	return names, directive
 }
 
 // knownNames asks the daemon, for a moment, for the names of sessions, or of client
-// classes where the word is one for them and the verb takes them.
+// classes or turns where the word is one for them and the verb takes them.
 func (g *globals) knownNames(cmd *cobra.Command, given []string, word string) []string {
+	return g.known(cmd, given, func(ctx context.Context, client *server.Client) (map[string]string, error) {
+		switch kind := kindWords[word]; {
+		case kind == kindClasses && takesClasses(cmd):
+			return classesWithStatus(ctx, client)
+		case kind == kindTurns && takesTurns(cmd):
+			return turnsWithStatus(ctx, client)
+		}
+		return sessionsWithStatus(ctx, client)
+	})
+}
+
+// known are the names that the daemon gives, each with a word, but for those that were
+// given already.
+func (g *globals) known(cmd *cobra.Command, given []string, ask func(context.Context, *server.Client) (map[string]string, error)) []string {
 	g.command = cmd
 	client, err := g.client()
 	if err != nil {
@@ -122,7 +160,7 @@ func (g *globals) knownNames(cmd *cobra.Command, given []string, word string) []
 	}
 	ctx, cancel := context.WithTimeout(parent, completionPatience)
 	defer cancel()
-	names, err := namesWithStatus(ctx, client, takesClasses(cmd) && kindWords[word] == kindClasses)
+	names, err := ask(ctx, client)
 	if err != nil {
 		return nil
 	}
@@ -142,16 +180,31 @@ func takesClasses(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"get", "edit", "delete"}, cmd.Name())
 }
 
-// namesWithStatus are the names of sessions or client classes, each with a word.
-func namesWithStatus(ctx context.Context, client *server.Client, classes bool) (map[string]string, error) {
+// takesTurns says whether a verb is for turns too.
+func takesTurns(cmd *cobra.Command) bool {
+	return slices.Contains([]string{"get", "describe", "delete"}, cmd.Name())
+}
+
+func classesWithStatus(ctx context.Context, client *server.Client) (map[string]string, error) {
 	names := map[string]string{}
-	if classes {
-		list, err := client.Classes(ctx, "")
-		for i := range list.Items {
-			names[list.Items[i].Name] = count(int(list.Items[i].Status.Sessions), "session")
-		}
-		return names, err
+	list, err := client.Classes(ctx, "")
+	for i := range list.Items {
+		names[list.Items[i].Name] = count(int(list.Items[i].Status.Sessions), "session")
 	}
+	return names, err
+}
+
+func turnsWithStatus(ctx context.Context, client *server.Client) (map[string]string, error) {
+	names := map[string]string{}
+	list, err := client.Turns(ctx, "", "")
+	for i := range list.Items {
+		names[list.Items[i].Name] = string(spec.DisplayTurnStatus(&list.Items[i]))
+	}
+	return names, err
+}
+
+func sessionsWithStatus(ctx context.Context, client *server.Client) (map[string]string, error) {
+	names := map[string]string{}
 	list, err := client.Sessions(ctx, "")
 	for i := range list.Items {
 		names[list.Items[i].Name] = string(spec.DisplayStatus(&list.Items[i]))

@@ -14,12 +14,14 @@ import (
 
 func newDeleteCommand(g *globals) *cobra.Command {
 	cmd := g.intentCommand(&cobra.Command{
-		Use:   "delete (NAME... | -l SELECTOR | --all | clientclass NAME...)",
-		Short: "Remove the document that declares a session, and stop its client; or that of a client class",
+		Use:   "delete (NAME... | -l SELECTOR | --all | clientclass NAME... | turn NAME...)",
+		Short: "Remove the document that declares a session, and stop its client; or that of a client class; or a turn",
 		Long: "Removes the document from its YAML file and waits until the session is gone.\n" +
 			"What happens to a running client is spec.deletionPolicy's to say.\n\n" +
 			"A client class may be written clientclass NAME or cc/NAME. Sessions that have it go on with\n" +
-			"the class as it was; where one of its name is built in, that one is in force again.",
+			"the class as it was; where one of its name is built in, that one is in force again.\n\n" +
+			"A turn, turn NAME or turn/NAME, is forgotten with its prompt, once it is over; muxlet cancel\n" +
+			"takes one back that is not.",
 	}, intent{
 		goal: "the removal",
 		send: func(ctx context.Context, client *server.Client, name string) error {
@@ -30,6 +32,10 @@ func newDeleteCommand(g *globals) *cobra.Command {
 	})
 	deleteSessions := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		turns, args, err := splitTurns(args)
+		if err != nil {
+			return err
+		}
 		refs, err := documentRefs(args)
 		if err != nil {
 			return err
@@ -42,19 +48,34 @@ func newDeleteCommand(g *globals) *cobra.Command {
 				sessions = append(sessions, r.Name)
 			}
 		}
-		if len(classes) == 0 {
+		if len(classes)+len(turns) == 0 {
 			return deleteSessions(cmd, args)
 		}
 		if cmd.Flags().Changed("selector") || cmd.Flags().Changed("all") {
 			return usagef("names cannot be given together with -l or --all, which are about sessions")
 		}
-		failed := g.deleteClasses(cmd.Context(), classes)
+		failed := worse(g.deleteTurns(cmd.Context(), turns), g.deleteClasses(cmd.Context(), classes))
 		if len(sessions) == 0 {
 			return failed
 		}
 		return worse(failed, deleteSessions(cmd, sessions))
 	}
 	return cmd
+}
+
+// deleteTurns forgets turns that are over.
+func (g *globals) deleteTurns(ctx context.Context, names []string) error {
+	client, err := g.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return g.each(names, func(name string) error {
+		if err := client.DeleteTurn(ctx, name); err != nil {
+			return err
+		}
+		return g.say("turn/%s deleted", name)
+	})
 }
 
 // deleteClasses removes the documents of client classes, and says who goes on with

@@ -21,20 +21,25 @@ import (
 
 func newDescribeCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use:   "describe NAME...",
-		Short: "Say all that is known of a session: how it is, why, and what to do",
-		Args:  cobra.MinimumNArgs(1),
+		Use:     "describe (NAME... | turn NAME...)",
+		Short:   "Say all that is known of a session or a turn: how it is, why, and what to do",
+		Example: "  muxlet describe checkout-bug\n  muxlet describe turn checkout-bug-7",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			turns, args, err := splitTurns(args)
+			if err != nil {
+				return err
+			}
 			names, err := sessionNames(args)
 			if err != nil {
 				return err
 			}
-			return g.describe(cmd.Context(), names)
+			return g.describe(cmd.Context(), names, turns)
 		},
 	}
 }
 
-func (g *globals) describe(ctx context.Context, names []string) error {
+func (g *globals) describe(ctx context.Context, names, turns []string) error {
 	client, err := g.client()
 	if err != nil {
 		return err
@@ -47,17 +52,29 @@ func (g *globals) describe(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		text := separator + d.text()
-		separator = "\n\n"
-		if err := printers.WriteEscaped(g.out, text); err != nil {
-			return fmt.Errorf("write the description: %w", err)
-		}
-		return nil
+		return g.writeDescription(&separator, d.text())
 	})
 	if missing {
 		g.hintAtProblems(ctx, client)
 	}
-	return failed
+	return worse(failed, g.each(turns, func(name string) error {
+		turn, err := client.Turn(ctx, name)
+		if err != nil {
+			return err
+		}
+		d := &turnDescription{Turn: turn, sheet: sheet{now: g.now()}}
+		return g.writeDescription(&separator, d.text())
+	}))
+}
+
+// writeDescription writes one of several, set apart from the one before it.
+func (g *globals) writeDescription(separator *string, text string) error {
+	err := printers.WriteEscaped(g.out, *separator+text)
+	*separator = "\n\n"
+	if err != nil {
+		return fmt.Errorf("write the description: %w", err)
+	}
+	return nil
 }
 
 const (
@@ -79,7 +96,7 @@ func (g *globals) look(ctx context.Context, client *server.Client, name string) 
 	}
 	return &description{
 		Session: session,
-		now:     g.now(),
+		sheet:   sheet{now: g.now()},
 		status:  spec.DisplayStatus(session),
 		screen:  screenOf(ctx, client, session),
 		events:  events,
@@ -115,11 +132,15 @@ func screenOf(ctx context.Context, client *server.Client, s *spec.Session) []str
 // description of one session, and the text that it is written into.
 type description struct {
 	*spec.Session
-	now    time.Time
+	sheet
 	status spec.Status
 	screen []string
 	events []corev1.Event
+}
 
+// sheet is a text that is written as of a moment.
+type sheet struct {
+	now     time.Time
 	written strings.Builder
 }
 
@@ -144,7 +165,7 @@ const labelWidth = 16
 
 // field writes one line, aligned; further lines of the value are indented. A
 // value that is empty has no line.
-func (d *description) field(label, format string, args ...any) {
+func (d *sheet) field(label, format string, args ...any) {
 	value := strings.TrimSpace(fmt.Sprintf(format, args...))
 	if value == "" {
 		return
@@ -154,12 +175,12 @@ func (d *description) field(label, format string, args ...any) {
 }
 
 // sub is a field of a section.
-func (d *description) sub(label, format string, args ...any) {
+func (d *sheet) sub(label, format string, args ...any) {
 	d.field("  "+label, format, args...)
 }
 
-func (d *description) section(title string) { d.write("%s:\n", title) }
+func (d *sheet) section(title string) { d.write("%s:\n", title) }
 
-func (d *description) write(format string, args ...any) {
+func (d *sheet) write(format string, args ...any) {
 	fmt.Fprintf(&d.written, format, args...)
 }

@@ -64,7 +64,7 @@ func TestADescriptionHasTheConversationWithItsHistoryAndTheQuestion(t *testing.T
 	s.Status.Activity = &spec.ActivityStatus{
 		State: spec.ActivityAwaitingInput, Since: at(time.Minute), ReportedAt: &reported, Failure: spec.ReasonUsageLimited, RetryTime: &retry,
 	}
-	d := &description{Session: s, now: now, status: spec.DisplayStatus(s), screen: []string{"Do you want to proceed?"}}
+	d := &description{Session: s, sheet: sheet{now: now}, status: spec.DisplayStatus(s), screen: []string{"Do you want to proceed?"}}
 	text := d.text()
 	for _, line := range []string{
 		"What to do:     The client asks whether it may do something. Answer it: muxlet attach shop. Nothing is typed meanwhile.",

@@ -147,12 +147,17 @@ func (d *description) tmux() {
 }
 
 func (d *description) conditions() {
+	d.listConditions(spec.ConditionTypes, d.Status.Conditions)
+}
+
+// listConditions writes the conditions of the types.
+func (d *sheet) listConditions(kinds []string, all []metav1.Condition) {
 	d.section("Conditions")
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		{Name: "Type"}, {Name: "Status"}, {Name: "Reason"}, {Name: "Age"}, {Name: "Message"},
 	}}
-	for _, kind := range spec.ConditionTypes {
-		c := meta.FindStatusCondition(d.Status.Conditions, kind)
+	for _, kind := range kinds {
+		c := meta.FindStatusCondition(all, kind)
 		if c == nil {
 			c = &metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: spec.ReasonNotYetObserved}
 		}
@@ -164,7 +169,7 @@ func (d *description) conditions() {
 }
 
 // table writes a table, indented.
-func (d *description) table(table *metav1.Table) {
+func (d *sheet) table(table *metav1.Table) {
 	var buffer bytes.Buffer
 	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(table, &buffer); err != nil {
 		fmt.Fprintf(&buffer, "(cannot be printed: %v)\n", err)

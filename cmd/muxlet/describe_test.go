@@ -155,7 +155,7 @@ func TestTheNextAttemptIsNeverInThePast(t *testing.T) {
 	} {
 		s := declared("a")
 		s.Status.NextAttemptTime = pointer(metav1.NewTime(noon.Add(left)))
-		assert.Equal(t, want, nextAttempt(&description{Session: &s, now: noon}))
+		assert.Equal(t, want, nextAttempt(&description{Session: &s, sheet: sheet{now: noon}}))
 	}
 }
 

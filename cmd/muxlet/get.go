@@ -27,6 +27,7 @@ type getOptions struct {
 	about     []string
 	noHeaders bool
 	waiting   bool
+	session   string
 
 	watch, watchOnly, watchEvents bool
 }
@@ -34,15 +35,16 @@ type getOptions struct {
 func newGetCommand(g *globals) *cobra.Command {
 	o := &getOptions{globals: g}
 	cmd := &cobra.Command{
-		Use:   "get [sessions|clientclasses|events] [NAME...]",
-		Short: "List sessions, client classes or events",
-		Long: "List sessions, the client classes that there are, or the events about sessions. Sessions that\n" +
-			"wait for a person come first.\n\n" +
-			"sessions may be written session or ses, clientclasses clientclass or cc, events event or ev, and\n" +
-			"a name sessions/NAME or cc/NAME. A word that is none of these is the name of a session.",
+		Use:   "get [sessions|turns|clientclasses|events] [NAME...]",
+		Short: "List sessions, turns, client classes or events",
+		Long: "List sessions, the turns that were sent to them, the client classes that there are, or the\n" +
+			"events about sessions. Sessions that wait for a person come first.\n\n" +
+			"sessions may be written session or ses, turns turn, clientclasses clientclass or cc, events event\n" +
+			"or ev, and a name sessions/NAME, turn/NAME or cc/NAME. A word that is none of these is the name of\n" +
+			"a session. The prompt of a turn comes with its name and -o yaml or json.",
 		Example: "  muxlet get\n  muxlet get -o wide\n  muxlet get -w\n  muxlet get checkout-bug -o yaml\n" +
 			"  muxlet get -l repo=shop --sort-by restarts\n  muxlet get -o jsonpath='{.items[*].metadata.name}'\n  muxlet get events checkout-bug\n" +
-			"  muxlet get clientclass claude -o yaml",
+			"  muxlet get clientclass claude -o yaml\n  muxlet get turns --session checkout-bug -w\n  muxlet get turn checkout-bug-7 -o yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args)
 		},
@@ -51,6 +53,7 @@ func newGetCommand(g *globals) *cobra.Command {
 	o.addFlags(flags)
 	flags.StringVarP(&o.selector, "selector", "l", "", "label selector, such as repo=shop or 'repo in (shop, web)'")
 	flags.StringVar(&o.sortBy, "sort-by", "", "order: name, age, restarts, status or a JSONPath such as .status.client.pid")
+	flags.StringVar(&o.session, "session", "", "only turns of this session")
 	flags.BoolVar(&o.waiting, "waiting", false, "only sessions that wait for a person")
 	flags.BoolVar(&o.watchEvents, "output-watch-events", false, "with --watch, say for each what happened: ADDED, MODIFIED or DELETED")
 	return cmd
@@ -84,19 +87,36 @@ func (o *getOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer client.Close()
-	following := o.watch || o.watchOnly
-	switch {
-	case kind == kindClasses && following:
+	if o.watch || o.watchOnly {
+		return o.follow(ctx, client, kind, names)
+	}
+	return o.list(ctx, client, kind, names)
+}
+
+func (o *getOptions) follow(ctx context.Context, client *server.Client, kind resourceKind, names []string) error {
+	switch kind {
+	case kindClasses:
 		return o.followClasses(ctx, client, names)
-	case kind == kindClasses:
-		return o.classes(ctx, client, names)
-	case kind == kindEvents && following:
+	case kindTurns:
+		return o.followTurns(ctx, client, names)
+	case kindEvents:
 		return o.followEvents(ctx, client, names)
-	case kind == kindEvents:
+	case kindSessions:
+	}
+	return o.followSessions(ctx, client, names)
+}
+
+func (o *getOptions) list(ctx context.Context, client *server.Client, kind resourceKind, names []string) error {
+	switch kind {
+	case kindClasses:
+		return o.classes(ctx, client, names)
+	case kindTurns:
+		return o.turns(ctx, client, names)
+	case kindEvents:
 		return o.events(ctx, client, names)
-	case following:
-		return o.followSessions(ctx, client, names)
-	case len(names) > 0:
+	case kindSessions:
+	}
+	if len(names) > 0 {
 		return o.named(ctx, client, names)
 	}
 	return o.all(ctx, client)
@@ -120,8 +140,11 @@ func (o *getOptions) validate(kind resourceKind, names []string) error {
 			return usagef("unknown type %q for --types: it must be %s", word, strings.Join(eventTypes, " or "))
 		}
 	}
-	if o.waiting && kind == kindClasses {
+	if o.waiting && (kind == kindClasses || kind == kindTurns) {
 		return usagef("--waiting is about sessions")
+	}
+	if o.session != "" && kind != kindTurns {
+		return usagef("--session is about turns")
 	}
 	return o.validateSort(kind)
 }
@@ -230,15 +253,18 @@ const (
 	kindSessions resourceKind = iota
 	kindEvents
 	kindClasses
+	kindTurns
 )
 
 var kindWords = map[string]resourceKind{
 	"sessions": kindSessions, "session": kindSessions, "ses": kindSessions,
 	"events": kindEvents, "event": kindEvents, "ev": kindEvents,
 	"clientclasses": kindClasses, "clientclass": kindClasses, "cc": kindClasses,
+	"turns": kindTurns, "turn": kindTurns,
 }
 
-// parseTarget reads [KIND] [NAME...], where a name may be sessions/NAME or cc/NAME.
+// parseTarget reads [KIND] [NAME...], where a name may be sessions/NAME, turn/NAME or
+// cc/NAME.
 func parseTarget(args []string) (resourceKind, []string, error) {
 	kind := kindSessions
 	if len(args) > 0 {
@@ -246,14 +272,18 @@ func parseTarget(args []string) (resourceKind, []string, error) {
 		switch known, ok := kindOf(word); {
 		case ok && !isPath:
 			kind, args = known, args[1:]
-		case ok && known == kindClasses:
-			kind = kindClasses
+		case ok && (known == kindClasses || known == kindTurns):
+			kind = known
 		}
 	}
-	if kind == kindClasses {
-		names, err := classNames(args)
-		return kind, names, err
+	read := sessionNames
+	switch kind {
+	case kindClasses:
+		read = classNames
+	case kindTurns:
+		read = turnNames
+	case kindSessions, kindEvents:
 	}
-	names, err := sessionNames(args)
+	names, err := read(args)
 	return kind, names, err
 }

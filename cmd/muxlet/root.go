@@ -36,13 +36,17 @@ type globals struct {
 	// interactive says whether in is a terminal, colour whether out shows colours;
 	// nil is no.
 	interactive, colour func() bool
+	// progress says whether errOut is a terminal, where a person reads how far a thing is;
+	// nil is no.
+	progress func() bool
 	// exec replaces this process.
 	exec func(path string, argv, env []string) error
 	// pollPeriod is the time between two looks at what is waited for, patience
 	// how long bad news is believed to be old news, notice when a person is told
 	// what is waited for, blindness how long tmux may be unknown before that is an
-	// answer, and waitLimit the end of every wait.
-	pollPeriod, patience, notice, blindness, waitLimit time.Duration
+	// answer, waitLimit the end of every wait for a session, and handOver how long a turn
+	// may take from its deadline until it is delivered or over.
+	pollPeriod, patience, notice, blindness, waitLimit, handOver time.Duration
 
 	// writing is held while a line is written.
 	writing sync.Mutex
@@ -66,12 +70,14 @@ func newGlobals() *globals {
 		uid:         os.Getuid(),
 		interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
 		colour:      func() bool { return colourful(os.Stdout, os.LookupEnv) },
+		progress:    func() bool { return term.IsTerminal(int(os.Stderr.Fd())) },
 		exec:        syscall.Exec,
 		pollPeriod:  50 * time.Millisecond,
 		patience:    time.Second,
 		notice:      3 * time.Second,
 		blindness:   5 * time.Second,
 		waitLimit:   2 * time.Minute,
+		handOver:    time.Minute,
 	}
 }
 
@@ -114,6 +120,7 @@ func newRootCommand(g *globals) *cobra.Command {
 	root.AddCommand(
 		newDaemonCommand(g), newValidateCommand(g), newGetCommand(g), newDescribeCommand(g),
 		newApplyCommand(g), newEditCommand(g), newSuspendCommand(g), newResumeCommand(g), newRestartCommand(g), newTerminateCommand(g), newDeleteCommand(g),
+		newCancelCommand(g),
 		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newVersionCommand(g), newHookCommand(),
 	)
 	g.addCompletion(root)

@@ -63,6 +63,16 @@ var statusColours = map[spec.Status]colour{
 	spec.StatusCompleted:        quiet,
 }
 
+// turnColours are those of turns; one that is completed is as a session that is.
+var turnColours = map[spec.TurnPhase]colour{
+	spec.TurnPending:    moving,
+	spec.TurnDelivering: moving,
+	spec.TurnDelivered:  good,
+	spec.TurnFailed:     bad,
+	spec.TurnUncertain:  bad,
+	spec.TurnCancelled:  quiet,
+}
+
 // width is the number of columns that text takes in a terminal.
 func width(text string) int { return terminalWidth.StringWidth(text) }
 

@@ -102,7 +102,10 @@ func cellText(cell any) string {
 func cellColour(column, cell string) colour {
 	switch {
 	case column == statusColumn:
-		return statusColours[spec.Status(cell)]
+		if colour, ok := statusColours[spec.Status(cell)]; ok {
+			return colour
+		}
+		return turnColours[spec.TurnPhase(cell)]
 	case column == typeColumn && cell == "Warning":
 		return moving
 	}

@@ -76,6 +76,30 @@ func classNames(args []string) ([]string, error) {
 	return namesOf(args, kindClasses, "client class")
 }
 
+// turnNames reads names of turns, each once.
+func turnNames(args []string) ([]string, error) { return namesOf(args, kindTurns, "turn") }
+
+// splitTurns takes the turns out of what a verb for several kinds is about: turn NAME... and
+// turn/NAME. A word for the kind that stands alone is the name of a session.
+func splitTurns(args []string) (turns, others []string, err error) {
+	if len(args) > 1 {
+		if kind, known := kindOf(args[0]); known && kind == kindTurns {
+			turns, err = turnNames(args[1:])
+			return turns, nil, err
+		}
+	}
+	for _, arg := range args {
+		word, _, isPath := strings.Cut(arg, "/")
+		if kind, known := kindOf(word); isPath && known && kind == kindTurns {
+			turns = append(turns, arg)
+		} else {
+			others = append(others, arg)
+		}
+	}
+	turns, err = turnNames(turns)
+	return turns, others, err
+}
+
 // namesOf reads NAME and KIND/NAME of one kind, each once.
 func namesOf(args []string, kind resourceKind, what string) ([]string, error) {
 	var names []string
@@ -100,8 +124,12 @@ func namesOf(args []string, kind resourceKind, what string) ([]string, error) {
 }
 
 func pluralOf(kind resourceKind) string {
-	if kind == kindClasses {
+	switch kind {
+	case kindClasses:
 		return "clientclasses"
+	case kindTurns:
+		return "turns"
+	case kindSessions, kindEvents:
 	}
 	return "sessions"
 }

@@ -16,9 +16,9 @@ import (
 func newTerminateCommand(g *globals) *cobra.Command {
 	return g.intentCommand(&cobra.Command{
 		Use:   "terminate (NAME... | -l SELECTOR | --all)",
-		Short: "End the client; it stays down until the next resume or attach",
+		Short: "End the client; it stays down until the next turn, resume or attach",
 		Long: "Ends the running client and waits until it is gone, whatever the policies say.\n" +
-			"No YAML is touched; muxlet resume or attach brings the session back.",
+			"No YAML is touched; muxlet send, resume or attach brings the session back.",
 	}, intent{
 		goal: "the end of the client",
 		send: func(ctx context.Context, client *server.Client, name string) error {

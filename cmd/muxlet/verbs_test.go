@@ -100,7 +100,7 @@ func TestHelpListsTheVerbsThatWork(t *testing.T) {
 	c := newCLI(t, nil)
 	assert.Equal(t, 0, c.run("--help"))
 	for _, verb := range []string{
-		"apply", "attach", "config", "daemon", "delete", "describe", "edit", "events", "get", "logs", "prune", "restart", "resume", "suspend", "terminate", "validate", "version",
+		"apply", "attach", "cancel", "config", "daemon", "delete", "describe", "edit", "events", "get", "logs", "prune", "restart", "resume", "suspend", "terminate", "validate", "version",
 	} {
 		assert.Contains(t, c.out, "\n  "+verb+" ")
 	}
