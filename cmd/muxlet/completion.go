@@ -36,6 +36,8 @@ func (g *globals) addCompletion(root *cobra.Command) {
 			cmd.ValidArgsFunction = g.completeKindOrName
 		case cmd.Name() == "cancel":
 			cmd.ValidArgsFunction = g.completePending
+		case cmd.Name() == "send":
+			cmd.ValidArgsFunction = g.completeNames
 		case takesClasses(cmd), takesTurns(cmd):
 			cmd.ValidArgsFunction = g.completeDocuments
 		case cmd.Name() == "new" || !strings.Contains(cmd.Use, "NAME"):
@@ -53,6 +55,9 @@ func (g *globals) completeFlags(cmd *cobra.Command) {
 	words := map[string][]string{"sort-by": sortWords, "types": eventTypes}
 	if cmd.Name() == "get" || cmd.Name() == "events" {
 		words["output"] = outputs
+	}
+	if cmd.Name() == "send" {
+		words["output"], words["wait"] = sendOutputs, waitWords
 	}
 	for flag, values := range words {
 		if cmd.Flags().Lookup(flag) != nil {

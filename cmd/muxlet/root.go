@@ -120,7 +120,7 @@ func newRootCommand(g *globals) *cobra.Command {
 	root.AddCommand(
 		newDaemonCommand(g), newValidateCommand(g), newGetCommand(g), newDescribeCommand(g),
 		newApplyCommand(g), newEditCommand(g), newSuspendCommand(g), newResumeCommand(g), newRestartCommand(g), newTerminateCommand(g), newDeleteCommand(g),
-		newCancelCommand(g),
+		newSendCommand(g), newCancelCommand(g),
 		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newVersionCommand(g), newHookCommand(),
 	)
 	g.addCompletion(root)

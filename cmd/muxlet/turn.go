@@ -102,7 +102,7 @@ func turnCode(reason string, retryable bool) metav1.StatusReason {
 func turnError(t *spec.Turn, wait string) error {
 	phase := spec.DisplayTurnStatus(t)
 	hasIt := meta.IsStatusConditionTrue(t.Status.Conditions, spec.ConditionDelivered)
-	if phase == spec.TurnCompleted || wait == "delivered" && hasIt {
+	if phase == spec.TurnCompleted || wait == waitDelivered && hasIt {
 		return nil
 	}
 	reason, message := turnReason(t)

@@ -217,18 +217,14 @@ func TestTurnsAndWhatSendTakesAreCompleted(t *testing.T) {
 		{[]string{"delete", ""}, "shop\tRunning\nweb\tRunning\nclientclass\ta client class\nturn\ta turn\n"},
 		{[]string{"cancel", ""}, "shop-5\tPending\nweb-2\tPending\n"},
 		{[]string{"cancel", "shop-5", "turn/"}, "turn/web-2\tPending\n"},
+		{[]string{"send", ""}, "shop\tRunning\nweb\tRunning\n"},
+		{[]string{"send", "web", ""}, "shop\tRunning\n"},
+		{[]string{"send", "--wait", ""}, "delivered\ncompleted\nnone\n"},
+		{[]string{"send", "-o", ""}, "json\nyaml\nname\n"},
 		{[]string{"get", "turns", "--session", ""}, "shop\tRunning\nweb\tRunning\n"},
 	} {
 		assert.Equal(t, 0, c.run(append([]string{"__complete"}, r.args...)...), r.args)
 		words, _, _ := strings.Cut(c.out, ":4")
 		assert.Equal(t, r.want, words, r.args)
 	}
-}
-
-func shops(names ...string) *fakeDaemon {
-	f := newFakeDaemon()
-	for i, name := range names {
-		f.set(runningSession(name, 1, 5+i))
-	}
-	return f
 }
