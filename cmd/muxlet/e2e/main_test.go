@@ -29,6 +29,11 @@ var built string
 var parallelTests = "4"
 
 func TestMain(m *testing.M) {
+	// The test binary is a client of the worlds as well.
+	if received := os.Getenv(receiverVariable); received != "" {
+		fmt.Fprintln(os.Stderr, receive(received))
+		os.Exit(1)
+	}
 	if err := flag.Set("test.parallel", parallelTests); err != nil {
 		panic(err)
 	}
