@@ -22,6 +22,8 @@ import (
 type fakeTurns struct {
 	turns   map[string]spec.Turn
 	answers map[string]string
+	// silent turns are not told to those who watch.
+	silent bool
 	// sent is called for each turn that was made, without the lock; what it returns is the
 	// answer.
 	sent func(f *fakeDaemon, t spec.Turn) error
@@ -38,7 +40,9 @@ func (f *fakeDaemon) setTurn(t spec.Turn) {
 	f.turns[t.Name] = *t.DeepCopy()
 	told := t.DeepCopy()
 	told.Spec.Prompt = ""
-	f.journals.Turns.Put(t.Name, told)
+	if !f.silent {
+		f.journals.Turns.Put(t.Name, told)
+	}
 }
 
 func (f *fakeDaemon) removeTurn(name string) {

@@ -108,8 +108,8 @@ func (o *sendOptions) validate(cmd *cobra.Command) error {
 	switch {
 	case !slices.Contains(waitWords, o.wait):
 		return usagef("unknown word %q for --wait: it must be delivered, completed or none", o.wait)
-	case o.timeout <= 0 || o.timeout > spec.MaxTurnDeadline:
-		return usagef("--timeout is %s: it must be longer than 0 and at most %s", o.timeout, spec.MaxTurnDeadline)
+	case o.timeout <= 0 || o.timeout > spec.MaxTurnDeadline-time.Second:
+		return usagef("--timeout is %s: it must be longer than 0 and shorter than %s", o.timeout, spec.MaxTurnDeadline)
 	case o.output != "" && !slices.Contains(sendOutputs, o.output):
 		return usagef("unknown format %q for -o: it must be json, yaml or name", o.output)
 	}

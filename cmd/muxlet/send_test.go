@@ -111,7 +111,7 @@ func TestACommandLineOfSendThatMakesNoSenseSendsNothing(t *testing.T) {
 		{[]string{"cc/claude", "a"}, "names no session"},
 		{[]string{"shop", "a", "--wait", "ready"}, `unknown word "ready" for --wait: it must be delivered, completed or none`},
 		{[]string{"shop", "a", "--timeout", "0s"}, "longer than 0"},
-		{[]string{"shop", "a", "--timeout", "800h"}, "at most 720h0m0s"},
+		{[]string{"shop", "a", "--timeout", "720h"}, "shorter than 720h0m0s"},
 		{[]string{"shop", "a", "-o", "wide"}, "it must be json, yaml or name"},
 	} {
 		f := shops("shop")
@@ -162,6 +162,7 @@ func TestATurnThatIsOverBeforeItIsLookedForIsNotMissed(t *testing.T) {
 		return nil
 	}
 	c := newCLI(t, f)
+	c.prepare = func(g *globals) { g.patience = time.Minute }
 	assert.Equal(t, 0, c.run("send", "shop", "x", "--wait=completed"))
 	assert.Equal(t, "turn/shop-1 completed by session \"shop\"\n", c.out)
 }
@@ -313,6 +314,40 @@ func TestAWaitForADeliveryEndsAWhileAfterTheDeadline(t *testing.T) {
 		"(it is Delivering: it is being handed over); it goes on: see \"muxlet get turn shop-1\".\n", c.errOut)
 	turn, _ := f.Turn("shop-1")
 	assert.True(t, turn.Spec.Deadline.Time.Equal(noon.Add(time.Second)), "no less than was asked for")
+}
+
+func TestATurnThatEndsWhileTheDaemonIsAwayIsAskedFor(t *testing.T) {
+	f := shops("shop")
+	f.sent = func(f *fakeDaemon, t spec.Turn) error {
+		f.setTurn(deliveringTurn(t))
+		f.journals.Turns.Delete(t.Name)
+		f.mu.Lock()
+		f.turns[t.Name] = completedTurn(t)
+		f.mu.Unlock()
+		return nil
+	}
+	c := newCLI(t, f)
+	assert.Equal(t, 0, c.run("send", "shop", "x", "--wait=completed"), c.errOut)
+	assert.Equal(t, "turn/shop-1 completed by session \"shop\"\n", c.out)
+}
+
+func TestATurnThatTheWatchNeverTellsOfIsAskedFor(t *testing.T) {
+	f := shops("shop", "web")
+	f.sent = func(f *fakeDaemon, t spec.Turn) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.turns[t.Name] = completedTurn(t)
+		if t.Spec.SessionName == "web" {
+			delete(f.turns, t.Name)
+		}
+		return nil
+	}
+	f.silent = true
+	c := newCLI(t, f)
+	assert.Equal(t, 0, c.run("send", "shop", "x", "--wait=completed"), c.errOut)
+	assert.Equal(t, "turn/shop-1 completed by session \"shop\"\n", c.out)
+	assert.Equal(t, exitNotFound, c.run("send", "web", "x"))
+	assert.Contains(t, c.errOut, "no longer kept")
 }
 
 func TestATurnOfASessionThatIsDeletedEndsTheWait(t *testing.T) {

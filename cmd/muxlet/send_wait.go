@@ -56,11 +56,11 @@ func (o *sendOptions) createAgain(ctx context.Context, client *server.Client, as
 	}
 }
 
-// turnWatch knows the turns of one or all sessions as they are now. It begins before
-// the turns that it is for, so that it misses nothing of them, and goes on with another
-// run of the daemon.
+// turnWatch knows the turns of one or all sessions that are sent since it began. It goes
+// on with another run of the daemon.
 type turnWatch struct {
-	stop context.CancelFunc
+	stop   context.CancelFunc
+	client *server.Client
 
 	mu    sync.Mutex
 	known map[types.UID]*spec.Turn
@@ -74,7 +74,7 @@ type turnWatch struct {
 // watchTurns begins to watch, nothing where nothing is waited for.
 func (o *sendOptions) watchTurns(ctx context.Context, client *server.Client, names []string) (*turnWatch, error) {
 	ctx, stop := context.WithCancel(ctx)
-	w := &turnWatch{stop: stop, known: map[types.UID]*spec.Turn{}, gone: map[types.UID]bool{}, changed: make(chan struct{})}
+	w := &turnWatch{stop: stop, client: client, known: map[types.UID]*spec.Turn{}, gone: map[types.UID]bool{}, changed: make(chan struct{})}
 	if o.wait == waitNone {
 		return w, nil
 	}
@@ -92,7 +92,7 @@ func (o *sendOptions) watchTurns(ctx context.Context, client *server.Client, nam
 	}
 	ended := make(chan error, 1)
 	go func() {
-		err := client.FollowTurns(ctx, "", server.TurnsOf(session), f)
+		err := client.FollowNewTurns(ctx, session, f)
 		ended <- err
 		w.end(err)
 	}()
@@ -172,27 +172,51 @@ func (o *sendOptions) untilTurn(ctx context.Context, w *turnWatch, last *spec.Tu
 		if now != nil {
 			last = now
 		}
-		if words := progressWords(last); o.follows() && words != "" && words != *told {
-			*told = words
-			o.complain("turn/%s: %s", last.Name, words)
-		}
+		o.tellProgress(last, told)
 		switch {
 		case reached(last):
 			return last, nil
-		case gone:
-			return nil, server.NewTurnError(server.ReasonNotFound, last.Name, fmt.Sprintf(
-				"turn %q to session %q is no longer kept, and what became of it was not seen: see \"muxlet get events %s\".",
-				last.Name, last.Spec.SessionName, last.Spec.SessionName))
 		case ctx.Err() != nil:
 			return nil, o.unfinishedTurn(ctx, last)
 		case ended != nil:
 			return nil, ended
 		}
+		// Of a turn that was over when the daemon could be asked again nothing is told.
+		var unheard <-chan time.Time
+		if now == nil || gone {
+			unheard = time.After(o.patience)
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
+		case <-unheard:
+			if err := w.ask(ctx, last); err != nil {
+				return nil, err
+			}
 		}
 	}
+}
+
+// tellProgress tells a person what a turn waits for, when that is another thing than told.
+func (o *sendOptions) tellProgress(t *spec.Turn, told *string) {
+	if words := progressWords(t); o.follows() && words != "" && words != *told {
+		*told = words
+		o.complain("turn/%s: %s", t.Name, words)
+	}
+}
+
+// ask looks at a turn by itself. The error says that it is not kept.
+func (w *turnWatch) ask(ctx context.Context, last *spec.Turn) error {
+	now, err := w.client.Turn(ctx, last.Name)
+	if server.ReasonOf(err) == server.ReasonNotFound || err == nil && now.UID != last.UID {
+		return server.NewTurnError(server.ReasonNotFound, last.Name, fmt.Sprintf(
+			"turn %q to session %q is no longer kept, and what became of it was not seen: see \"muxlet get events %s\".",
+			last.Name, last.Spec.SessionName, last.Spec.SessionName))
+	}
+	if err == nil {
+		w.change(func() { w.known[now.UID] = now })
+	}
+	return nil
 }
 
 // unfinishedTurn is the error about a wait that ended before its turn did.

@@ -44,8 +44,8 @@ func progressWords(t *spec.Turn) string {
 
 func pendingWords(t *spec.Turn, reason, message string) string {
 	switch reason {
-	case spec.ReasonPending:
-		return ""
+	case spec.ReasonPending, spec.ReasonReady, spec.ReasonRunning, spec.ReasonDormant:
+		return "" // for a moment
 	case spec.ReasonStarting, spec.ReasonTurnSent, spec.ReasonStarted:
 		return "starting the client…"
 	case spec.ReasonNotReady:
@@ -54,8 +54,6 @@ func pendingWords(t *spec.Turn, reason, message string) string {
 		return "the client works; the turn waits"
 	case spec.ReasonQueued:
 		return "turns that were sent before come first"
-	case spec.ReasonComposerInUse:
-		return fmt.Sprintf("something that was not submitted stands in the client's input line; the turn waits (muxlet attach %s)", t.Spec.SessionName)
 	case spec.ReasonServerStarting:
 		return "starting tmux…"
 	case spec.ReasonWaitingForBudget:
@@ -66,15 +64,15 @@ func pendingWords(t *spec.Turn, reason, message string) string {
 		words += ": " + sentence(message)
 	}
 	if asksPerson[reason] {
-		words += fmt.Sprintf(" Answer the client: muxlet attach %s", t.Spec.SessionName)
+		words += " " + turnAdvice(t, spec.TurnPending)
 	}
 	return "waiting: " + words
 }
 
-// asksPerson has the reasons of a client that asks something.
+// asksPerson has the reasons of a client that waits for a person itself.
 var asksPerson = map[string]bool{
 	spec.ReasonTrustRequired: true, spec.ReasonLoginRequired: true, spec.ReasonPermissionRequired: true,
-	spec.ReasonHookTrustRequired: true, spec.ReasonUpdateOffered: true, spec.ReasonChoiceRequired: true, spec.ReasonQuestion: true,
+	spec.ReasonComposerInUse: true, spec.ReasonHookTrustRequired: true, spec.ReasonUpdateOffered: true, spec.ReasonChoiceRequired: true, spec.ReasonQuestion: true,
 }
 
 // turnCode is the stable reason of the error about a turn that has ended with a reason,
@@ -144,7 +142,7 @@ func turnAdvice(t *spec.Turn, phase spec.TurnPhase) string {
 	session := t.Spec.SessionName
 	switch {
 	case phase == spec.TurnPending && asksPerson[reason]:
-		return fmt.Sprintf("Answer the client: muxlet attach %s", session)
+		return fmt.Sprintf("Go to the client: muxlet attach %s", session)
 	case phase == spec.TurnPending:
 		return fmt.Sprintf("Nothing; \"muxlet cancel %s\" takes it back.", t.Name)
 	case phase == spec.TurnUncertain:
@@ -153,7 +151,7 @@ func turnAdvice(t *spec.Turn, phase spec.TurnPhase) string {
 		return ""
 	case reason == spec.ReasonNotReported:
 		return fmt.Sprintf("What the client shows: muxlet logs %s", session)
-	case strings.Contains(message, "muxlet "):
+	case strings.Contains(message, "muxlet "), strings.Contains(message, "send it again"):
 		return "" // it says what to do
 	case reason == spec.ReasonSuspended:
 		return fmt.Sprintf("Run \"muxlet resume %s\", and send it again.", session)

@@ -82,13 +82,16 @@ func TestProgressSaysWhatATurnWaitsFor(t *testing.T) {
 		"starting the client…":              waitingTurn(pending, spec.ReasonStarting, "x"),
 		"waiting until the client is ready": waitingTurn(pending, spec.ReasonNotReady, "x"),
 		"the client works; the turn waits":  waitingTurn(pending, spec.ReasonClientWorking, "x"),
-		"waiting: CrashLoopBackOff: the next start is due in 20 s.":                        waitingTurn(pending, spec.ReasonCrashLoopBackOff, "the next start is due in 20 s"),
-		"waiting: TrustRequired: it asks for trust. Answer the client: muxlet attach shop": waitingTurn(pending, spec.ReasonTrustRequired, "it asks for trust"),
+		"waiting: CrashLoopBackOff: the next start is due in 20 s.":                                        waitingTurn(pending, spec.ReasonCrashLoopBackOff, "the next start is due in 20 s"),
+		"waiting: TrustRequired: it asks for trust. Go to the client: muxlet attach shop":                  waitingTurn(pending, spec.ReasonTrustRequired, "it asks for trust"),
+		"waiting: ComposerInUse: something stands in the input line. Go to the client: muxlet attach shop": waitingTurn(pending, spec.ReasonComposerInUse, "something stands in the input line"),
 		"handing it over":                   deliveringTurn(pending),
 		"delivered; the client works on it": deliveredTurn(pending),
 	} {
 		assert.Equal(t, want, progressWords(&turn))
 	}
+	ready := waitingTurn(pending, spec.ReasonReady, "incarnation 1 runs")
+	assert.Empty(t, progressWords(&ready), "it is handed over in a moment")
 	done := completedTurn(pending)
 	assert.Empty(t, progressWords(&done), "its own line says so")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +52,7 @@ const (
 	turnsPath     = groupPath + "/namespaces/default/" + resourceTurns
 	allTurnsPath  = groupPath + "/" + resourceTurns
 	fieldSession  = "spec.sessionName"
+	fieldFinished = "status.finishedAt"
 )
 
 var (
@@ -80,11 +82,17 @@ func NewTurnNotFound(name string) *apierrors.StatusError {
 }
 
 func turnFields(t *spec.Turn) fields.Set {
+	finished := ""
+	if at := t.Status.FinishedAt; at != nil {
+		finished = at.UTC().Format(time.RFC3339)
+	}
 	return fields.Set{
 		"metadata.name":      t.Name,
 		"metadata.namespace": spec.Namespace,
 		fieldSession:         t.Spec.SessionName,
 		"status.phase":       string(spec.DisplayTurnStatus(t)),
+		// Empty for a turn that is not over.
+		fieldFinished: finished,
 	}
 }
 

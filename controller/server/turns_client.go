@@ -85,6 +85,20 @@ func (c *Client) FollowTurns(ctx context.Context, labelSelector, fieldSelector s
 	})
 }
 
+// FollowNewTurns is FollowTurns for one who waits for turns that are sent from now on, of
+// one session or, for an empty name, of any. What is over already is not listed, at the
+// beginning and after a gap: a turn that is over after a gap is told as Deleted.
+func (c *Client) FollowNewTurns(ctx context.Context, session string, f Follower[spec.Turn]) error {
+	unfinished := fields.OneTermEqualSelector(fieldFinished, "")
+	if session != "" {
+		unfinished = fields.AndSelectors(unfinished, fields.OneTermEqualSelector(fieldSession, session))
+	}
+	return follow(ctx, c, turnsPath, selection("", TurnsOf(session)), f, func(ctx context.Context, _ url.Values) ([]spec.Turn, string, error) {
+		list, err := c.Turns(ctx, "", unfinished.String())
+		return list.Items, list.ResourceVersion, err
+	})
+}
+
 func (c *Client) onTurn(ctx context.Context, method, name, subresource string, parameters url.Values, into any) error {
 	if !sendable(name) {
 		return NewTurnNotFound(name)

@@ -73,6 +73,8 @@ func TestTurnsAreSelectedBySessionPhaseAndLabel(t *testing.T) {
 		"fieldSelector=spec.sessionName%3Da":                          {"a-1", "a-2"},
 		"fieldSelector=spec.sessionName%3Da,status.phase%3DPending":   {"a-1"},
 		"fieldSelector=status.phase%3DCancelled":                      {"a-2"},
+		"fieldSelector=status.finishedAt%3D":                          {"a-1", "b-1"},
+		"fieldSelector=status.finishedAt!%3D":                         {"a-2"},
 		"fieldSelector=metadata.name!%3Da-1":                          {"a-2", "b-1"},
 		"labelSelector=of%3Db":                                        {"b-1"},
 		"labelSelector=of%3Db&fieldSelector=spec.sessionName%3Da":     nil,
@@ -267,6 +269,44 @@ func TestAFollowerIsToldOfTurns(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, []string{"ADDED a-5"}, told)
+}
+
+// Who waits for a turn needs nothing of those that were over before, and hears of its end
+// whatever happens in between.
+func TestAFollowerOfNewTurnsIsToldOfNoneThatIsOver(t *testing.T) {
+	f := withTurns()
+	f.journals.Turns.limit = 2
+	c := NewClient(serve(t, Handler(f)))
+	told := make(chan string, 100)
+	go func() {
+		_ = c.FollowNewTurns(t.Context(), "a", Follower[spec.Turn]{
+			Listed: func(all []spec.Turn) error {
+				for _, turn := range all {
+					told <- "listed " + turn.Name
+				}
+				_, _ = f.CancelTurn(t.Context(), "a-1")
+				f.putTurn(pendingTurn("a", 3, "x"))
+				f.putTurn(pendingTurn("b", 3, "x"))
+				f.putTurn(pendingTurn("b", 4, "x"))
+				return nil
+			},
+			Changed: func(kind watch.EventType, turn *spec.Turn) error {
+				told <- string(kind) + " " + turn.Name
+				if turn.Name == "a-3" && kind == watch.Added {
+					_, _ = f.CancelTurn(t.Context(), "a-3")
+				}
+				return nil
+			},
+		})
+	}()
+	for _, want := range []string{"listed a-1", "DELETED a-1", "ADDED a-3", "MODIFIED a-3"} {
+		select {
+		case got := <-told:
+			require.Equal(t, want, got)
+		case <-time.After(20 * time.Second):
+			require.Fail(t, "this was not told: "+want)
+		}
+	}
 }
 
 // A daemon that ends while it is asked has done what it was asked for, or has not.
