@@ -74,7 +74,7 @@ func (p *pass) serve(c *record.Client, a *record.Attempt) {
 		c.Demand = a.Demand
 	}
 	// The conversation of a client that began with a turn has had its first.
-	c.InitialSent = a.Turn != ""
+	c.InitialDue = a.Initial && a.Turn == "" && a.Resumes == ""
 }
 
 // satisfy takes the demand for a client away from the record: there is one. As long as

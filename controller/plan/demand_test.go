@@ -172,31 +172,30 @@ func TestAttachIsADemand(t *testing.T) {
 
 func TestAnInitialPromptIsTheFirstTurnOfAConversation(t *testing.T) {
 	hello := ofSpec(startsWith("hello"))
+	due := ofRecord(func(r *record.Record) { r.Client.InitialDue = true })
+	notDue := ofRecord(func(r *record.Record) { r.Client.InitialDue = false })
 	of := func(gs ...given) Input {
-		return up(append([]given{ofClass(claude), has(begun(claude, "c1")), hello, aged(time.Minute), acts(spec.ActivityIdle)}, gs...)...)
+		return up(append([]given{ofClass(claude), has(begun(claude, "c1")), hello, due, aged(time.Minute), acts(spec.ActivityIdle)}, gs...)...)
 	}
-	resumed := ofRecord(func(r *record.Record) { r.Client.Resumes = "c1" })
 	for name, row := range map[string]struct {
 		in    Input
 		asked bool
-		done  bool
+		due   bool
 	}{
-		"once its client is ready":          {of(), true, true},
-		"not before":                        {of(aged(time.Second), acts("", notReady)), false, false},
-		"not while it asks":                 {of(shows(asks)), false, false},
-		"not twice":                         {of(ofRecord(func(r *record.Record) { r.Client.InitialSent = true })), false, true},
-		"not in one that is resumed":        {of(resumed), false, false},
-		"not in one that was adopted":       {of(ofRecord(func(r *record.Record) { r.Client.Launched = nil })), false, false},
-		"not without one":                   {of(ofSpec(startsWith(""))), false, false},
-		"an edit says nothing to it":        {of(ofSpec(startsWith("")), edited(startsWith("new"))), false, false},
-		"in each incarnation of class none": {up(ofClass(none), hello), true, true},
-		"one that waits is used again":      {of(sent(pending(1, initial))), false, true},
-		"one that is handed over is not":    {of(sent(delivered(1, time.Second, func(t *turn.Turn) { t.Initial = true }))), true, true},
+		"once its client is ready":       {of(), true, false},
+		"not before":                     {of(aged(time.Second), acts("", notReady)), false, true},
+		"not while it asks":              {of(shows(asks)), false, true},
+		"not twice":                      {of(notDue), false, false},
+		"not without one":                {of(ofSpec(startsWith(""))), false, true},
+		"an edit says nothing to it":     {of(notDue, ofSpec(startsWith("")), edited(startsWith("new"))), false, false},
+		"also for a class without any":   {up(ofClass(none), hello, due), true, false},
+		"one that waits is used again":   {of(sent(pending(1, initial))), false, false},
+		"one that is handed over is not": {of(sent(delivered(1, time.Second, func(t *turn.Turn) { t.Initial = true }))), true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := decide(t, row.in)
 			require.Equal(t, row.asked, p.Initial != nil, p.Verdict.Message)
-			require.Equal(t, row.done, p.Record.Client.InitialSent)
+			require.Equal(t, row.due, p.Record.Client.InitialDue)
 			if row.asked {
 				require.Equal(t, "initial/a3", p.Initial.Request)
 				require.Positive(t, p.RequeueAfter)
@@ -207,6 +206,22 @@ func TestAnInitialPromptIsTheFirstTurnOfAConversation(t *testing.T) {
 	require.Equal(t, &InitialTurn{Request: "initial/a3", Prompt: "hello"}, p.Initial)
 	require.Equal(t, actuate.ActionNone, p.Action.Kind, "it comes before what was sent")
 	require.Equal(t, spec.ReasonQueued, p.Waiting.Reason)
+
+	for name, row := range map[string]struct {
+		with []given
+		due  bool
+	}{
+		"a fresh conversation":       {[]given{hello}, true},
+		"no initial prompt":          {nil, false},
+		"one that is resumed":        {[]given{hello, ofRecord(func(r *record.Record) { r.Attempt.Resumes = "c1" })}, false},
+		"one that began with a turn": {[]given{hello, ofRecord(func(r *record.Record) { r.Attempt.Turn = "shop-1" })}, false},
+	} {
+		t.Run("due: "+name, func(t *testing.T) {
+			in := starting(append([]given{ofClass(claude), receipt(observe.StageExec, time.Second), seesClient(marked(4, 200))}, row.with...)...)
+			in.Record.Attempt.Initial = in.Record.Spec.InitialPrompt != ""
+			require.Equal(t, row.due, decide(t, in).Record.Client.InitialDue)
+		})
+	}
 
 	p = decide(t, down(ofClass(claude), ofSpec(onDemand), sent(pending(1, initial))))
 	require.Equal(t, []string{"Over delivered=False(ClientDied)"}, phrases(p.Turns), "nobody asks for its client any more")

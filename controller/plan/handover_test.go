@@ -131,7 +131,7 @@ func TestAnArgumentIsGivenAtAStartOnly(t *testing.T) {
 		{name: "its launcher has failed", in: launched(failed(spec.ReasonExecFailed), func(in *Input) { in.Grant = GrantNone }), is: []string{"Pending delivered=False(Starting)"}},
 		{name: "it was executed: a class that reports tells", in: launched(receipt(observe.StageExec, time.Second), seesClient(marked(4, 200))), reason: spec.ReasonStarted, also: func(t *testing.T, p Plan) {
 			require.Equal(t, ago(time.Second), p.Turns[0].PastedAt)
-			require.True(t, p.Record.Client.InitialSent, "its conversation has had its first turn")
+			require.False(t, p.Record.Client.InitialDue, "its conversation has had its first turn")
 		}},
 		{name: "its client has told", in: running(tells(promptedAgo(8*time.Second, "d1"))), is: []string{"Delivered"}},
 		{name: "or it has not for too long", in: running(func(in *Input) { in.Turns[0].HandedAt, in.Turns[0].PastedAt = ago(time.Minute), ago(time.Minute) }), is: []string{"Over delivered=Unknown(NotConfirmed) completed=Unknown(NotConfirmed)"}},

@@ -11,16 +11,16 @@ import (
 )
 
 // askInitially makes the first turn of a conversation that muxlet has begun, once its
-// client can take one. What the client was started with counts, so that an edit says
-// nothing to a client that runs; and one that was not handed over before an earlier
-// client has ended still waits for its turn.
+// client can take one. A client that was started when there was none is asked nothing
+// after an edit; and one that was not handed over before an earlier client has ended
+// still waits for its turn.
 func (p *pass) askInitially(c *record.Client) {
-	if c.InitialSent || c.Resumes != "" || c.Launched == nil || c.Launched.InitialPrompt == "" {
+	if !c.InitialDue || p.rec.Spec == nil || p.rec.Spec.InitialPrompt == "" {
 		return
 	}
-	c.InitialSent = true
+	c.InitialDue = false
 	if slices.ContainsFunc(p.turns, func(t turn.Turn) bool { return t.Initial && t.Phase == turn.Pending }) {
 		return
 	}
-	p.plan.Initial = &InitialTurn{Request: "initial/" + c.Attempt, Prompt: c.Launched.InitialPrompt}
+	p.plan.Initial = &InitialTurn{Request: "initial/" + c.Attempt, Prompt: p.rec.Spec.InitialPrompt}
 }

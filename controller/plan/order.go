@@ -32,7 +32,7 @@ func (p *pass) newAttempt() *record.Attempt {
 	command, args := spec.Argv(p.class.Spec, s, p.resumes != "")
 	return &record.Attempt{
 		ID: p.New.ID, Incarnation: incarnation, Fence: record.FenceOpen, OpenedAt: p.Now, Spec: *madeFrom,
-		ClassRevision: p.class.Revision, Resumes: p.resumes,
+		ClassRevision: p.class.Revision, Resumes: p.resumes, Initial: s.InitialPrompt != "",
 		Order: actuate.Order{
 			Instance: p.New.Instance, UID: p.rec.UID, Session: p.rec.Name, Incarnation: incarnation, Attempt: p.New.ID,
 			Command: command, Args: args, Class: p.classOrder(), Directory: p.Workspace.Path, Env: s.Client.Env, EnvFrom: s.Client.EnvFrom,

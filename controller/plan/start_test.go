@@ -237,6 +237,7 @@ func TestAnAttemptKeepsNoPrompt(t *testing.T) {
 	p := decide(t, in)
 	require.NotNil(t, p.Record.Attempt)
 	require.Empty(t, p.Record.Attempt.Spec.InitialPrompt)
+	require.True(t, p.Record.Attempt.Initial)
 	require.Equal(t, "hello\n", p.Record.Spec.InitialPrompt)
 	require.Empty(t, spec.LaunchDiff(&p.Record.Attempt.Spec, p.Record.Spec), "nor is it missed")
 }

@@ -118,6 +118,8 @@ type Attempt struct {
 	Demand *Demand `json:"demand,omitempty"`
 	// Turn that its client begins with, by the argument of its class; empty for none.
 	Turn string `json:"turn,omitempty"`
+	// Initial is true when there was a spec.initialPrompt, which is not kept in Spec.
+	Initial bool `json:"initial,omitempty"`
 	// ClosedAt is when the fence was closed, Reason and Message are why.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
 	Reason   string    `json:"reason,omitempty"`
@@ -155,8 +157,9 @@ type Client struct {
 	// Demand of its attempt, until it is ready: a client that ends before that has not
 	// satisfied it.
 	Demand *Demand `json:"demand,omitempty"`
-	// InitialSent is true once the initial prompt of its conversation became a turn.
-	InitialSent bool `json:"initialSent,omitempty"`
+	// InitialDue is true until the initial prompt of the conversation that it has begun
+	// became a turn.
+	InitialDue bool `json:"initialDue,omitempty"`
 }
 
 // MaxHistory is the number of earlier conversations that are kept.

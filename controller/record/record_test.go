@@ -50,7 +50,7 @@ func full() Record {
 		Attempt: &Attempt{
 			ClassRevision: "r1", Resumes: "c2",
 			ID: "a5", Incarnation: 5, Fence: FenceOpen, OpenedAt: now, Spec: s, Reason: spec.ReasonStartTimeout, Message: "late", ClosedAt: now,
-			Demand: &Demand{Reason: spec.ReasonRestarting, At: now, Fresh: true}, Turn: "shop-7",
+			Demand: &Demand{Reason: spec.ReasonRestarting, At: now, Fresh: true}, Turn: "shop-7", Initial: true,
 			Order: actuate.Order{
 				Instance: "i", UID: uid, Session: "shop", Incarnation: 5, Attempt: "a5", Command: []string{"agent"}, Directory: "/work", Args: []string{"--model", "opus"},
 				Class: &actuate.ClassOrder{
@@ -68,7 +68,7 @@ func full() Record {
 		Client: &Client{
 			Incarnation: 4, Attempt: "a4", Process: process, Pane: "%3", PanePID: 4710, StartedAt: now, Launched: &s, Server: server,
 			ClassRevision: "r1", Resumes: "c2", Directory: "/work", Home: "/home", ConfigDirectory: "/home/.claude", ReadyAt: now, Engine: observe.Process{PID: 101, Ticks: 1011},
-			Demand: &Demand{Reason: spec.ReasonResumed, At: now, Fresh: true}, InitialSent: true,
+			Demand: &Demand{Reason: spec.ReasonResumed, At: now, Fresh: true}, InitialDue: true,
 		},
 		Stop: &Stop{
 			Reason: StopTerminated, Process: process, PoliteAt: now, TermAt: now, KillAt: now, Descendants: []observe.Process{process}, TreeTermAt: now, TreeKillAt: now,
