@@ -108,13 +108,15 @@ func (c *Controller) reconcileServer(ctx context.Context) {
 		}
 	case observe.ServerRunning:
 		c.configureServer(ctx, snap.view.Listing)
-		c.clearBuffers(ctx, snap.view.Listing.Server)
 		c.mu.Lock()
 		c.server.failures, c.server.failure, c.server.wanted = 0, "", false
 		c.server.repairTold = ""
 		c.mu.Unlock()
 	}
 	c.spread(snap)
+	if snap.view.State == observe.ServerRunning {
+		c.clearBuffers(ctx, snap.view.Listing.Server)
+	}
 	c.tellFirstLook()
 }
 
