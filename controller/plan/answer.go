@@ -68,11 +68,13 @@ var stalling = map[string]bool{
 // answer fails a turn that is pending when it is known that it cannot be handed over
 // before its deadline, or not without a person. The sender learns why, at once.
 func (p *pass) answer(t *turn.Turn) {
+	v := p.plan.Verdict
 	p.refuseUnwanted(t)
+	// One that was taken back may be late by now.
+	*t, _ = Expire(*t, Verdict{Reason: t.Delivered.Reason, Message: t.Delivered.Message}, p.Now)
 	if t.Phase != turn.Pending {
 		return
 	}
-	v := p.plan.Verdict
 	late := !p.plan.NextAttempt.IsZero() && !t.Deadline.IsZero() && p.plan.NextAttempt.After(t.Deadline)
 	switch {
 	case p.Seen.Sight != SightKnown:

@@ -65,6 +65,7 @@ func violations(in Input, p Plan) []string {
 	v.action(in, p)
 	v.conversation(in, p)
 	v.engine(in, p)
+	v.turns(in, p)
 	return v.broken
 }
 
@@ -125,6 +126,7 @@ func (v *verdicts) action(in Input, p Plan) {
 		v.signal(in, p)
 	case actuate.ActionKeys:
 		v.keys(in, p)
+	case actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue: // see turns
 	case actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer:
 		v.must(false, "%s is not a session's to do", a.Kind)
 	}
@@ -161,6 +163,7 @@ func (v *verdicts) release(in Input, a actuate.Action) {
 }
 
 func (v *verdicts) start(in Input, p Plan) {
+	v.wanted(in, p)
 	after := p.Record.Attempt
 	v.must(in.Record.Client == nil || in.Seen.Client == observe.Gone, "a start beside the recorded client")
 	for _, c := range in.Seen.Clients {

@@ -114,6 +114,9 @@ func (p *pass) press(t *turn.Turn, c *record.Client, s submit) bool {
 	if !ok || pane.Live != observe.Running || pane.Taken() {
 		return p.tell(t, c, spec.ReasonDelivering, "its client is not in its pane", pollTurn)
 	}
+	if _, over := p.windowOf(t, c); over {
+		return p.tell(t, c, spec.ReasonDelivering, "it could not be submitted in time", soon)
+	}
 	if !p.untyped(t) {
 		t.Submits, t.SubmittedAt = t.Submits+1, p.Now
 	}

@@ -209,7 +209,7 @@ func (d dice) input() Input {
 	if d.one(8) {
 		in.Workspace.Obstacle = spec.ReasonWorkspaceMissing
 	}
-	return d.agents(in)
+	return d.turns(d.agents(in))
 }
 
 // Whatever is fed in, the invariants hold, the input stays as it is and the plan
@@ -222,10 +222,10 @@ func TestEveryPlanKeepsTheInvariants(t *testing.T) {
 		acted[p.Action.Kind]++
 	})
 
-	for _, r := range []string{"Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Refusal", "Latch", "Occupied", "Block", "BackOff", "Server", "Name", "Limits", "Hold", "Conversation", "Budget", "Start"} {
+	for _, r := range []string{"Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Turn", "Refusal", "Latch", "Dormant", "Occupied", "Block", "BackOff", "Server", "Name", "Limits", "Hold", "Conversation", "Budget", "Start"} {
 		require.Positive(t, rules[r], "no input was decided by rule %s: the dice are bad", r)
 	}
-	for _, kind := range []actuate.Kind{actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionRelease, actuate.ActionReap, actuate.ActionSignal, actuate.ActionKeys} {
+	for _, kind := range []actuate.Kind{actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionRelease, actuate.ActionReap, actuate.ActionSignal, actuate.ActionKeys, actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue} {
 		require.Positive(t, acted[kind], "no input led to action %s: the dice are bad", kind)
 	}
 }

@@ -111,6 +111,13 @@ func (p *pass) closeWindow(t *turn.Turn) {
 		}
 		return
 	}
+	if age, over := p.windowOf(t, c); over {
+		*t = t.GiveUp(p.Now, p.unconfirmed(t), unconfirmedSentence(t, p.unconfirmed(t), age))
+	}
+}
+
+// windowOf is how long nothing has confirmed t, and whether that is too long.
+func (p *pass) windowOf(t *turn.Turn, c *record.Client) (age time.Duration, over bool) {
 	s, known := p.submitOfClient(c)
 	window, since := confirmWindow, later(t.HandedAt, t.PastedAt, t.SubmittedAt, p.Started)
 	switch {
@@ -125,10 +132,8 @@ func (p *pass) closeWindow(t *turn.Turn) {
 		// It is in the client's queue, and is taken once that has ended what it works on.
 		since = later(since, p.Sight.WorkingAt)
 	}
-	if p.Now.Sub(since) < window {
-		return
-	}
-	*t = t.GiveUp(p.Now, p.unconfirmed(t), unconfirmedSentence(t, p.unconfirmed(t), p.Now.Sub(since)))
+	age = p.Now.Sub(since)
+	return age, age >= window
 }
 
 // unconfirmed is what a turn that nothing confirms is taken for.
