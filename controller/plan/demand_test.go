@@ -154,6 +154,18 @@ func TestAnEditReplacesAClientOnDemand(t *testing.T) {
 	require.Nil(t, decide(t, up(ofSpec(strategy(spec.UpdateRecreate)), edited(otherCommand))).Record.Demand, "an eager session gets one anyway")
 }
 
+func TestAnEditWaitsForTheTurnThatIsUnderWay(t *testing.T) {
+	for name, under := range map[string]turn.Turn{
+		"being handed over": delivering(1, spec.SubmitPaste, time.Second), "delivered": delivered(1, time.Second),
+	} {
+		p := decide(t, able(sent(under), edited(otherCommand)))
+		require.Nil(t, p.Record.Stop, name)
+		require.Contains(t, p.Pending, "the turn that it was given has ended", name)
+	}
+	p := decide(t, able(sent(pending(1)), edited(otherCommand)))
+	require.Equal(t, record.StopUpdating, p.Record.Stop.Reason, "one that waits is given to the next client")
+}
+
 func TestAttachIsADemand(t *testing.T) {
 	r, refusal := Apply(down(latched(spec.ReasonTerminated)).Record, RequestAttach, now)
 	require.Empty(t, refusal)

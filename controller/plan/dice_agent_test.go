@@ -114,7 +114,7 @@ func (d dice) agents(in Input) Input {
 	for range d.IntN(4) / 2 {
 		in.Heard = append(in.Heard, Heard{ID: fmt.Sprintf("c%d", d.IntN(5)), Incarnation: int64(d.IntN(5)), Begun: d.one(2), At: d.time()})
 	}
-	if d.one(8) {
+	if d.one(3) {
 		in.Hold = Hold{Reason: spec.ReasonUsageLimited, Until: d.time()}
 	}
 	in.Seen.NotFound = d.one(3)

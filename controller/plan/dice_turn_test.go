@@ -13,7 +13,7 @@ import (
 
 // turns gives an input turns, and what is known of them.
 func (d dice) turns(in Input) Input {
-	if d.one(3) {
+	if d.one(2) {
 		return in
 	}
 	in.PromptFile = "/turns/prompt"
@@ -30,8 +30,23 @@ func (d dice) turns(in Input) Input {
 	if c := in.Record.Client; c != nil && d.one(2) {
 		// A client that can take one.
 		in.Record.Stop, in.Record.Attempt, in.Record.Intent, in.Seen.Client, in.Seen.Sight = nil, nil, nil, observe.Running, SightKnown
-		c.ReadyAt = now.Add(-time.Minute)
-		if len(in.Seen.Panes) > 0 {
+		in.Seen.ServerState, in.Seen.Server, in.Seen.Outdated, in.Desired.Want = observe.ServerRunning, server, false, Keep
+		c.ReadyAt, in.Seen.Clients = now.Add(-time.Minute), nil
+		if in.Desired.Spec != nil {
+			in.Desired.Spec.Suspend = false
+		} else if in.Record.Spec != nil {
+			in.Record.Spec.Suspend = false
+		}
+		if s := in.Record.Spec; s != nil && !d.one(3) {
+			c.Launched, in.Desired.Spec, in.Class = s.DeepCopy(), nil, classNamed(s.ClientClassName)
+		}
+		if !d.one(3) {
+			in.Sight.Attention, in.Sight.Activity = nil, spec.ActivityIdle
+		}
+		if len(in.Seen.Panes) == 0 {
+			in.Seen.Panes = []SeenPane{d.pane(1)}
+		}
+		if !d.one(8) {
 			p := &in.Seen.Panes[0]
 			p.State, p.Live, p.PID, p.LaunchedPID, p.Labels.Attempt, p.Process = observe.Present, observe.Running, c.PanePID, c.PanePID, c.Attempt, process(c.PanePID)
 		}

@@ -86,9 +86,7 @@ func (v *verdicts) handing(in Input, p Plan) {
 			begun++
 		}
 	}
-	switch a.Kind {
-	case actuate.ActionPaste, actuate.ActionQueue, actuate.ActionSubmit:
-	default:
+	if a.Kind != actuate.ActionPaste && a.Kind != actuate.ActionQueue && a.Kind != actuate.ActionSubmit {
 		v.must(begun == 0 || p.Record.Attempt != nil && p.Record.Attempt.Turn != "", "a hand-over is marked, and nothing is done")
 		return
 	}

@@ -5,7 +5,6 @@ package plan
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/record"
@@ -26,7 +25,7 @@ func (p *pass) carryOn(t *turn.Turn, c *record.Client) bool {
 	case t.Method == spec.SubmitArgument, !known:
 		return p.tell(t, c, spec.ReasonDelivering, "waiting for its client to take it", pollTurn)
 	case p.takeBack(t):
-		again := time.Duration(soon)
+		again := soon
 		if p.HandOver.Moved == 0 || p.HandOver.Moved > movedPatience {
 			again = pollTurn
 		}

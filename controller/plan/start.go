@@ -93,6 +93,8 @@ func (p *pass) busyUntil(c *record.Client) string {
 		activity = p.Sight.Activity
 	}
 	switch {
+	case p.hasTurn(c):
+		return "the turn that it was given has ended"
 	case activity == spec.ActivityWorking:
 		return "it does not work"
 	case activity == spec.ActivityAwaitingInput && !c.ReadyAt.IsZero():

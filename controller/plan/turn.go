@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/spec"
 )
@@ -98,6 +99,12 @@ func (p *pass) first() *turn.Turn {
 		}
 	}
 	return nil
+}
+
+// hasTurn says whether c has a turn, or is being given one.
+func (p *pass) hasTurn(c *record.Client) bool {
+	t := p.first()
+	return t != nil && t.Phase != turn.Pending && t.Attempt == c.Attempt
 }
 
 // sayWaiting says why the first turn that is pending waits.

@@ -301,6 +301,10 @@ func (w *world) converse() {
 
 // disturbAgents does to conversations what happens in the field.
 func (w *world) disturbAgents() {
+	if w.home.Name == wrapper.Name && w.one(4) {
+		w.loseEngines()
+		return
+	}
 	switch w.rand.IntN(12) {
 	case 0:
 		for _, t := range w.transcripts {
@@ -380,6 +384,8 @@ func metEverything(t *testing.T, met map[string]int) {
 		spec.ReasonConversationInUse, spec.ReasonConversationUnknown, spec.ReasonTrustRequired, spec.ReasonNotReady, spec.ReasonEngineGone, "claude --resume ", "codex resume ", "plain --back ",
 		"history " + spec.ReplacedCleared, "history " + spec.ReplacedFresh, "history " + spec.ReplacedAdopted, "history " + spec.ReplacedClassChanged,
 		"history " + spec.ReplacedMissing, "history " + spec.ReplacedNeverBegun,
+		spec.ReasonDormant, "turn Completed", "turn NotReported", "turn ClientDied", "turn Unknown Interrupted", "turn Unknown NotConfirmed", "turn False Terminated",
+		"turn False Suspended", "turn False DeadlineExceeded", "turn False ClientDied", "turn False TmuxUnavailable", "turn by Paste", "turn by Queue", "turn by Argument", "turn keys 2",
 	} {
 		require.Positive(t, met[what], "no world met %s: its disturbances are bad", what)
 	}

@@ -91,7 +91,7 @@ func (w *world) find(p observe.Process) *body {
 // look is what the controller's gathering makes of the world.
 func (w *world) look() Seen {
 	if w.blind {
-		return Seen{Reason: spec.ReasonTmuxTimeout, Message: "tmux did not answer"}
+		return Seen{Reason: spec.ReasonTmuxTimeout, Message: "tmux did not answer", UnknownFor: time.Duration(w.rand.IntN(6)) * time.Second}
 	}
 	s := Seen{Sight: SightKnown, At: w.now, Confirmation: Confirmed, ReceiptState: ReceiptMissing, ServerState: observe.ServerNone, Lease: observe.Lease{State: observe.Gone}}
 	if w.serverUp {

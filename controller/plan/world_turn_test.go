@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/record"
@@ -399,7 +400,7 @@ func (w *world) ended() {
 	last := int64(0)
 	for _, name := range w.received {
 		t := w.turnNamed(name)
-		require.False(w.t, t.Delivered.Status == "False", "turn %s failed, and was received all the same: %s", name, t.Delivered.Message)
+		require.NotEqual(w.t, metav1.ConditionFalse, t.Delivered.Status, "turn %s failed, and was received all the same: %s", name, t.Delivered.Message)
 		if t.Initial || t.Delivered.Status != "True" {
 			continue
 		}
