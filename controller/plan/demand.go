@@ -15,18 +15,23 @@ import (
 // What asks for a client: a person's demand, which is in the record, and the turns that
 // are pending. An initial turn asks for nothing: it is of the client that is there.
 
-// turnSince says whether a turn is pending that was sent after that time.
-func (p *pass) turnSince(at time.Time) bool {
-	return slices.ContainsFunc(p.turns, func(t turn.Turn) bool {
+// Demanded says whether somebody asks for a client who could know what was at that
+// time: by one of turns that are pending, or by a demand in rec, which always counts,
+// since what ends it drops it.
+func Demanded(rec *record.Record, turns []turn.Turn, since time.Time) bool {
+	return rec.Demand != nil || sentSince(turns, since)
+}
+
+func sentSince(turns []turn.Turn, at time.Time) bool {
+	return slices.ContainsFunc(turns, func(t turn.Turn) bool {
 		return t.Phase == turn.Pending && !t.Initial && t.CreatedAt.After(at)
 	})
 }
 
-// demandedSince says whether a client is asked for by somebody who could know what was
-// at that time. A person's demand always is: what ended it dropped it.
-func (p *pass) demandedSince(at time.Time) bool {
-	return p.rec.Demand != nil || p.turnSince(at)
-}
+// turnSince says whether a turn is pending that was sent after that time.
+func (p *pass) turnSince(at time.Time) bool { return sentSince(p.turns, at) }
+
+func (p *pass) demandedSince(at time.Time) bool { return Demanded(&p.rec, p.turns, at) }
 
 func (p *pass) demanded() bool { return p.demandedSince(time.Time{}) }
 
