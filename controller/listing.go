@@ -34,6 +34,7 @@ func (c *Controller) judge(a observe.Answer) snapshot {
 		}
 	}
 	snap := c.arrange(view, instance)
+	c.noteFronts(&snap, a.At)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.server.noneProven = c.server.noneProven && view.State != observe.ServerRunning

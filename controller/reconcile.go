@@ -310,6 +310,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	c.book.label(s.rec.UID, s.rec.Labels)
 	c.book.wait(s.rec.UID, p.Waiting)
 	c.mu.Lock()
+	c.noteSeen(s, in.Seen)
 	s.status, s.judged = status.Summarize(c.summaryOf(s, in, w, p)), w.count
 	c.tellQuestion(s, s.status)
 	c.unclaim(s)
@@ -365,6 +366,7 @@ func (c *Controller) summaryOf(s *session, in plan.Input, w wish, p plan.Plan) s
 	out.Watched = out.Class != nil && looksAt(out.Class.Spec)
 	if t := s.present(); t != nil {
 		out.ActiveSince, out.ReportedAt = t.since, t.reportedAt
+		out.AsksSince, out.SeenAt = t.focus.asks, t.focus.seen
 	}
 	return out
 }

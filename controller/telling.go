@@ -36,6 +36,8 @@ type telling struct {
 	// taken into the turns on disk.
 	told    observe.Told
 	answers []func(error)
+	// focus is whether it asks for attention, and whether a person has seen it.
+	focus focus
 	// claimed is a conversation that its files name and the record does not, claimedAt
 	// since when.
 	claimed   string

@@ -73,7 +73,8 @@ func sameConversation(a, b *spec.ConversationStatus) bool {
 
 // sameActivity passes over when the client last reported: a heartbeat is no change.
 func sameActivity(a, b *spec.ActivityStatus) bool {
-	return a.State == b.State && a.Since.Equal(&b.Since) && a.Failure == b.Failure && a.RetryTime.Equal(b.RetryTime)
+	return a.State == b.State && a.Since.Equal(&b.Since) && a.Failure == b.Failure && a.RetryTime.Equal(b.RetryTime) &&
+		a.AsksSince.Equal(b.AsksSince) && a.SeenAt.Equal(b.SeenAt)
 }
 
 // sameEvidence passes over when it was observed: that is each time.

@@ -138,6 +138,9 @@ type Pane struct {
 	// Attached counts the tmux clients attached to the sessions that show the
 	// pane: a linked window has several.
 	Attached int
+	// InFront counts the tmux clients that have the pane in front of them: it is the active
+	// one of the window that their session shows.
+	InFront int
 	// Labels of the pane. Options fall through from wider scopes: compare whole
 	// values.
 	Labels Labels

@@ -307,6 +307,16 @@ type ActivityStatus struct {
 	Since metav1.Time `json:"since,omitempty"`
 	// ReportedAt is when the client last reported anything; nil when it never has.
 	ReportedAt *metav1.Time `json:"reportedAt,omitempty"`
+	// AsksSince is when the client last began to ask for a person's attention: when the
+	// question came that waits now, or when it ended work. Nil while it works, and before
+	// it has done anything that this daemon saw.
+	AsksSince *metav1.Time `json:"asksSince,omitempty"`
+	// SeenAt is when a person last had had the client in front of them (attached, its
+	// window shown, its pane the active one) for activity.focusAfter while it asked. A
+	// session that was seen since asksSince asks for attention no more until its client
+	// does new work or has a new question. Neither survives the daemon: the next one
+	// lets a question ask again.
+	SeenAt *metav1.Time `json:"seenAt,omitempty"`
 	// Failure is the reason of the last turn's failure; empty once one went well.
 	Failure string `json:"failure,omitempty"`
 	// RetryTime is when the client may be used again, as the failure told.

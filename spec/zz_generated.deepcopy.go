@@ -20,6 +20,14 @@ func (in *ActivityStatus) DeepCopyInto(out *ActivityStatus) {
 		in, out := &in.ReportedAt, &out.ReportedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.AsksSince != nil {
+		in, out := &in.AsksSince, &out.AsksSince
+		*out = (*in).DeepCopy()
+	}
+	if in.SeenAt != nil {
+		in, out := &in.SeenAt, &out.SeenAt
+		*out = (*in).DeepCopy()
+	}
 	if in.RetryTime != nil {
 		in, out := &in.RetryTime, &out.RetryTime
 		*out = (*in).DeepCopy()

@@ -88,6 +88,9 @@ func (d *description) activity() {
 	if asks := meta.FindStatusCondition(d.Status.Conditions, spec.ConditionInputRequired); asks != nil && asks.Status == metav1.ConditionTrue {
 		d.sub("Question", "%s", asks.Reason+": "+asks.Message)
 	}
+	if a.AsksSince != nil {
+		d.sub("Attention", "%s", attentionWords(d.Session, d.now))
+	}
 	if a.ReportedAt == nil {
 		d.sub("Reported", "not since the daemon started; its files and its screen tell")
 	} else {
@@ -96,6 +99,18 @@ func (d *description) activity() {
 	if a.Failure != "" {
 		d.sub("Failure", "%s", a.Failure+retryWords(a.RetryTime, d.now))
 	}
+}
+
+// attentionWords say whether somebody has seen what the client has to show.
+func attentionWords(s *spec.Session, now time.Time) string {
+	a := s.Status.Activity
+	if spec.AsksForAttention(s) {
+		return fmt.Sprintf("wanted since %s; nobody has looked at it yet", stamp(*a.AsksSince))
+	}
+	if a.SeenAt == nil {
+		return "not wanted"
+	}
+	return fmt.Sprintf("not wanted; somebody looked at it %s", ago(*a.SeenAt, now))
 }
 
 func retryWords(at *metav1.Time, now time.Time) string {

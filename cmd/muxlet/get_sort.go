@@ -25,11 +25,11 @@ const (
 
 var sortWords = []string{sortName, sortAge, sortRestarts, sortStatus}
 
-// waits says whether the session goes on only when a person acts: it asks
-// something, its credential is refused, or something is in its way. One that was told to rest waits for
-// nothing.
+// waits says whether the session goes on only when a person acts: it asks for attention,
+// its credential is refused, or something is in its way. One that was told to rest waits
+// for nothing, and one at which a person has looked goes on to wait without a word.
 func waits(s *spec.Session) bool {
-	if meta.IsStatusConditionTrue(s.Status.Conditions, spec.ConditionInputRequired) {
+	if spec.AsksForAttention(s) {
 		return true
 	}
 	if a := s.Status.Activity; a != nil && a.Failure == spec.ReasonAuthenticationFailed {

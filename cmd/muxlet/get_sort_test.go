@@ -30,6 +30,24 @@ func TestThoseThatWaitForAPersonComeFirst(t *testing.T) {
 	assert.Equal(t, "No sessions found: none waits for a person.\n", c.errOut)
 }
 
+// What a person has seen comes first no more, and ended work that nobody has seen does.
+func TestASessionThatWasSeenAsksForNobody(t *testing.T) {
+	at := func(s *spec.Session, state spec.Activity, asks, seen *metav1.Time) {
+		s.Status.Activity = &spec.ActivityStatus{State: state, AsksSince: asks, SeenAt: seen}
+	}
+	seen, ended := runningSession("m-seen", 1, 5), runningSession("z-ended", 1, 6)
+	condition(&seen, spec.ConditionInputRequired, metav1.ConditionTrue, "TrustRequired", "")
+	at(&seen, spec.ActivityAwaitingInput, pointer(before(2*time.Hour)), pointer(before(time.Hour)))
+	at(&ended, spec.ActivityIdle, pointer(before(time.Hour)), nil)
+	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 7), seen, ended))
+	assert.Equal(t, 0, c.run("get", "--no-headers"))
+	assert.Equal(t, "z-ended a m-seen", firstWords(c.out))
+	assert.Equal(t, 0, c.run("describe", "m-seen"))
+	assert.Contains(t, c.out, "not wanted; somebody looked at it 60m ago")
+	assert.Equal(t, 0, c.run("describe", "z-ended"))
+	assert.Contains(t, c.out, "nobody has looked at it yet")
+}
+
 func firstWords(text string) string {
 	var words []string
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {

@@ -107,9 +107,7 @@ func activityStatus(in Input) *spec.ActivityStatus {
 	} else if !in.ActiveSince.IsZero() {
 		s.Since = metav1.NewTime(in.ActiveSince)
 	}
-	if !in.ReportedAt.IsZero() {
-		s.ReportedAt = &metav1.Time{Time: in.ReportedAt}
-	}
+	s.ReportedAt, s.AsksSince, s.SeenAt = timeOf(in.ReportedAt), timeOf(in.AsksSince), timeOf(in.SeenAt)
 	if f := in.Sight.Failure; f != nil {
 		s.Failure = f.Reason
 		if !f.Until.IsZero() {

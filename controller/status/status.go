@@ -43,8 +43,10 @@ type Input struct {
 	EvidenceOf string
 	// Sight is what the present client shows, ActiveSince since when it does what it does,
 	// ReportedAt when it last reported anything; zero when that is not known.
+	// AsksSince is when it began to ask for attention, SeenAt when somebody last saw that.
 	Sight                   observe.Sight
 	ActiveSince, ReportedAt time.Time
+	AsksSince, SeenAt       time.Time
 }
 
 // stalling are the reasons that hold until a person or the world acts.

@@ -21,6 +21,17 @@ type listing struct {
 	lapsed []string
 	// rows as listed: a pane of a linked window has several.
 	rows []observe.Pane
+	// front is by how many people each pane is looked at.
+	front map[string]int
+}
+
+// panes has each pane once, and who looks at it.
+func (l listing) panes() []observe.Pane {
+	panes := unique(l.rows)
+	for i := range panes {
+		panes[i].InFront = l.front[panes[i].PaneID]
+	}
+	return panes
 }
 
 // sessions maps the name of each tmux session to its id. A session always has a
@@ -66,10 +77,11 @@ func parse(stdout string, empty bool) (listing, error) {
 	if len(rest)%width != 1 {
 		return listing{}, errors.New("the listing of tmux broke off, or a row has a wrong number of fields")
 	}
-	if err := checkEnd(rest, empty); err != nil {
+	front, err := parseEndOf(rest, empty)
+	if err != nil {
 		return listing{}, err
 	}
-	l := listing{server: server, lapsed: lapsed, rows: make([]observe.Pane, 0, len(rest)/width)}
+	l := listing{server: server, lapsed: lapsed, front: front, rows: make([]observe.Pane, 0, len(rest)/width)}
 	for at := 0; at+width <= len(rest); at += width {
 		pane, err := parseRow(rest[at], rest[at+1:at+width])
 		if err != nil {
@@ -80,17 +92,40 @@ func parse(stdout string, empty bool) (listing, error) {
 	return l, nil
 }
 
-// checkEnd looks at what follows the last row.
-func checkEnd(rest []string, empty bool) error {
+// parseEndOf reads what follows the last row: a line for each person who is attached,
+// and the end.
+func parseEndOf(rest []string, empty bool) (front map[string]int, err error) {
 	last := rest[len(rest)-1]
-	switch {
-	case empty && len(rest) > 1:
-		return errors.New("the listing of tmux has rows, but says that there are none")
-	case empty && last == "\n", !empty && last == "\nE\n":
-		return nil
+	if empty {
+		switch {
+		case len(rest) > 1:
+			return nil, errors.New("the listing of tmux has rows, but says that there are none")
+		case last == "\n":
+			return nil, nil
+		}
+		return nil, errNoEnd
 	}
-	return errors.New("the listing of tmux has no end")
+	lines, ends := strings.CutSuffix(last, "\nE\n")
+	if !ends {
+		return nil, errNoEnd
+	}
+	for line := range strings.SplitSeq(strings.TrimPrefix(lines, "\n"), "\n") {
+		if line == "" {
+			continue
+		}
+		pane, isClient := strings.CutPrefix(line, frontPrefix)
+		if !isClient || !isID(pane, '%') {
+			return nil, fmt.Errorf("the listing of tmux ends with %q, which is no client", line)
+		}
+		if front == nil {
+			front = map[string]int{}
+		}
+		front[pane]++
+	}
+	return front, nil
 }
+
+var errNoEnd = errors.New("the listing of tmux has no end")
 
 // markOf is the second field of the first line.
 func markOf(stdout string) (string, error) {
