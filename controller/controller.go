@@ -216,10 +216,12 @@ type Controller struct {
 	// journals have what is served. Sessions are put there under mu.
 	journals *server.Journals
 	book     *turnBook
-	budget   *budget
-	limits   limits
-	reader   manifest.Reader
-	watcher  *manifest.Watcher
+	// endedTurns are those since the last tidying.
+	endedTurns atomic.Int64
+	budget     *budget
+	limits     limits
+	reader     manifest.Reader
+	watcher    *manifest.Watcher
 
 	// desiredMu serialises readings of the manifests; the fields below it are
 	// written under both locks.

@@ -124,6 +124,8 @@ func (c *Controller) watchManifests(ctx context.Context) {
 		case <-c.watcher.Hints():
 		case <-settle:
 		case <-c.reread:
+			// Less may be kept by now.
+			c.tidied = time.Time{}
 			c.lookAtAll()
 		case <-resync.C():
 			c.lookAtAll()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/spec/manifest"
 )
 
@@ -30,6 +31,8 @@ type Settings struct {
 	// ReportTTL is how long a report is believed, FocusAfter the age of the last one
 	// from which on the screen of a client that works is looked at, and how often.
 	ReportTTL, FocusAfter time.Duration
+	// Turns says which turns are kept.
+	Turns turn.Limits
 	// ArchiveFor is how long the record of a removed session is kept.
 	ArchiveFor time.Duration
 }

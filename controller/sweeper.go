@@ -25,6 +25,8 @@ const (
 	muteLook = 5 * time.Second
 	// probeAge is how old the last look at tmux is when a turn asks for another.
 	probeAge = 2 * time.Second
+	// tidyAfter so many turns that are over those that nobody needs are removed.
+	tidyAfter = 100
 )
 
 // sweeper ends pending turns for which nothing can be done in time. It waits for no
@@ -60,6 +62,14 @@ func (c *Controller) sweepTurns(ctx context.Context) {
 // sweep looks at each pending turn once, and returns when to look again; 0 when only a
 // change matters.
 func (w *sweeper) sweep(ctx context.Context, saves *sync.WaitGroup) (again time.Duration) {
+	if w.endedTurns.Load() >= tidyAfter {
+		w.endedTurns.Store(0)
+		saves.Go(func() {
+			if err := w.TurnStore.Tidy(); err != nil {
+				w.Log.Error(err, "Turns were not tidied")
+			}
+		})
+	}
 	pending, waiting := w.book.pending()
 	now := w.now()
 	for i, t := range pending {

@@ -209,6 +209,7 @@ func (c *Controller) updateTurn(next turn.Turn) error {
 	c.Log.V(1).Info("Saved turn", "session", saved.Session, "turn", saved.Name, "phase", saved.Phase,
 		"delivered", saved.Delivered.Reason, "completed", saved.Completed.Reason)
 	if saved.Phase == turn.Over {
+		c.endedTurns.Add(1)
 		c.tellTurn(saved)
 	}
 	return nil

@@ -64,8 +64,11 @@ func (r *reloader) tmuxTimeout() time.Duration { return time.Duration(r.timeout.
 
 // turnLimits say which turns are kept.
 func (r *reloader) turnLimits() turn.Limits {
-	kept := r.current().Retention
-	return turn.Limits{Turns: int(kept.Turns), Age: kept.TurnAge.Duration, Bytes: kept.TurnBytes.Value()}
+	return turnLimits(r.current())
+}
+
+func turnLimits(s *config.Effective) turn.Limits {
+	return turn.Limits{Turns: int(s.Retention.Turns), Age: s.Retention.TurnAge.Duration, Bytes: s.Retention.TurnBytes.Value()}
 }
 
 // run reads the settings again at notices of their file, at each hang-up signal,
@@ -178,7 +181,7 @@ func controllerSettings(s *config.Effective) controller.Settings {
 		Resync: s.ResyncPeriod.Duration, MaxInFlight: int(s.Starts.MaxInFlight),
 		MassDeathMin: int(s.MassDeath.MinSessions), MassDeathPercent: int(s.MassDeath.Percent),
 		ReportTTL: s.Activity.ReportTTL.Duration, FocusAfter: s.Activity.FocusAfter.Duration,
-		ArchiveFor: s.Retention.Archive.Duration,
+		ArchiveFor: s.Retention.Archive.Duration, Turns: turnLimits(s),
 	}
 }
 

@@ -443,7 +443,7 @@ spec:
 // words is the command of a class, as a YAML list. Its client is told its conversation.
 func (e *Env) words(s Script, more ...string) string {
 	e.Helper()
-	command := e.command(s)
+	command := e.Command(s)
 	if len(more) == 0 {
 		command = append(command, "$(CONVERSATION_ID)")
 	}

@@ -60,8 +60,8 @@ const (
 	ForkSession Fork = "Session"
 )
 
-// command is the argv of a fake client.
-func (e *Env) command(s Script) []string {
+// Command is the argv of a fake client.
+func (e *Env) Command(s Script) []string {
 	e.Helper()
 	script, err := json.Marshal(s)
 	if err != nil {

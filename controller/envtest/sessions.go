@@ -48,7 +48,7 @@ func (e *Env) Fake(name string, script Script) *spec.Session {
 	e.Helper()
 	s := &spec.Session{}
 	s.Name = name
-	s.Spec.Client = spec.ClientSpec{Command: e.command(script), ShellMode: spec.ShellNone}
+	s.Spec.Client = spec.ClientSpec{Command: e.Command(script), ShellMode: spec.ShellNone}
 	s.Spec.Workspace.Directory = e.Work
 	s.Spec.TerminationGracePeriodSeconds = ptr.To[int32](10)
 	return s

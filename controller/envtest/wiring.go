@@ -57,7 +57,7 @@ func (e *Env) build(l *ledger) (*controller.Controller, func() error, error) {
 		Initial: controller.Settings{
 			Manifests: []string{e.Manifests}, ManifestPolicy: manifest.Policy{Settle: Settle, GuardMin: 3, GuardPercent: 50},
 			Policy: e.Policy, Resync: Resync, MaxInFlight: e.MaxInFlight,
-			MassDeathMin: 5, MassDeathPercent: 50, ArchiveFor: time.Hour,
+			MassDeathMin: 5, MassDeathPercent: 50, ArchiveFor: time.Hour, Turns: e.TurnLimits,
 			ReportTTL: 5 * time.Minute, FocusAfter: Resync,
 		},
 		StateDir: e.State, RuntimeDir: e.Runtime, Socket: e.Socket(),
