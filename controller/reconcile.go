@@ -155,6 +155,7 @@ func (c *Controller) refuseUnsaved(s *session, in plan.Input, p *plan.Plan, err 
 		Verdict:      plan.Verdict{Rule: "Save", Reason: spec.ReasonStateUnwritable, Message: err.Error()},
 		RequeueAfter: unwritableRetry,
 	}
+	p.Waiting = p.Verdict
 	c.settleBudget(s, *p)
 }
 

@@ -97,6 +97,10 @@ func (w *sweeper) sweep(ctx context.Context, saves *sync.WaitGroup) (again time.
 func (w *sweeper) unavailable(t turn.Turn, now time.Time) string {
 	view, mute := w.eyes.mute()
 	grace := w.policy().UnknownGrace
+	if t.Initial {
+		// It ends with its client.
+		return ""
+	}
 	unknown := view != nil && view.State == observe.ServerUnknown
 	// A server that dies is not known for a moment.
 	settled := mute >= sweepPeriod && (mute >= grace || now.Sub(t.CreatedAt) >= muteAge)

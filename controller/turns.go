@@ -173,7 +173,7 @@ func (c *Controller) saveTurns(s *session, in plan.Input, p *plan.Plan) (saved b
 			c.Log.Error(err, "Turn was not saved", "session", s.name, "turn", next.Name)
 			c.takeBack(s, p)
 			p.Verdict = plan.Verdict{Rule: "Save", Reason: spec.ReasonStateUnwritable, Message: err.Error()}
-			p.RequeueAfter = unwritableRetry
+			p.Waiting, p.RequeueAfter = p.Verdict, unwritableRetry
 		}
 		c.settleTold(s, err)
 		return false

@@ -180,7 +180,7 @@ func (c *Controller) CancelTurn(_ context.Context, name string) (spec.Turn, erro
 		case t.Phase == turn.Over && t.Delivered.Reason == spec.ReasonCancelled:
 			return *served.DeepCopy(), nil
 		case t.Phase == turn.Over:
-			return spec.Turn{}, server.NewTurnError(server.ReasonConflict, name, fmt.Sprintf("it is %s already", spec.DisplayTurnStatus(served)))
+			return spec.Turn{}, server.NewTurnError(server.ReasonConflict, name, fmt.Sprintf("it is over already (%s)", spec.DisplayTurnStatus(served)))
 		case t.Phase != turn.Pending:
 			return spec.Turn{}, server.NewTurnError(server.ReasonConflict, name,
 				"it was handed over to the client and cannot be taken back: attach to the session and interrupt the client there")

@@ -60,7 +60,7 @@ func (s *Store) admit(q *queue, r Request) (t Turn, existed bool, err error) {
 		return e.turn, true, nil
 	}
 	var dropped []*entry
-	if err = q.takesMore(); err == nil {
+	if err = q.takesMore(r.Initial); err == nil {
 		dropped, err = s.makeRoom(limit, int64(len(r.Prompt)))
 	}
 	if err == nil {
@@ -80,8 +80,9 @@ func (s *Store) admit(q *queue, r Request) (t Turn, existed bool, err error) {
 	return t, false, nil
 }
 
-// takesMore says why no turn can be added. Store.mu is held.
-func (q *queue) takesMore() error {
+// takesMore says why no turn can be added. One that a conversation begins with comes
+// before all that wait, and would hold them up if it could not be made. Store.mu is held.
+func (q *queue) takesMore(initial bool) error {
 	if q.unreadable != nil {
 		return q.unreadable
 	}
@@ -91,7 +92,7 @@ func (q *queue) takesMore() error {
 			waiting++
 		}
 	}
-	if waiting >= MaxPending {
+	if waiting >= MaxPending && !initial {
 		return fmt.Errorf("%w: %d, which is the most for one session; send it again when some of them are over", ErrFull, waiting)
 	}
 	return nil
