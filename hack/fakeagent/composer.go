@@ -20,6 +20,8 @@ type submission struct {
 type manners struct {
 	// label of the nth long paste, in whose place it stands; empty for one that is shown.
 	label func(text string, nth int) string
+	// sticks: the mark stays beside the first line that is seen of a text that is too high.
+	sticks bool
 	// told is what the hook is told of what was pasted and typed.
 	told func(pieces []piece) string
 }
@@ -118,10 +120,12 @@ func (c *composer) lines(mark, hint string, columns, rows int) (lines []string, 
 		}
 		lines = append(lines, "  "+string(runes))
 	}
-	lines[0] = mark + lines[0][2:]
 	lines[len(lines)-1] += cursorMark
 	hidden = max(len(lines)-max(rows, 1), 0)
-	return lines[hidden:], hidden
+	if lines = lines[hidden:]; hidden == 0 || c.sticks {
+		lines[0] = mark + lines[0][2:]
+	}
+	return lines, hidden
 }
 
 // faint text, as hints are.
@@ -160,6 +164,7 @@ var claudeManners = manners{
 // codexManners as measured of Codex 0.171.0: a paste of more than 1000 characters has a
 // label, and the hook is told of the text without the white space around it.
 var codexManners = manners{
+	sticks: true,
 	label: func(text string, _ int) string {
 		if n := utf8.RuneCountInString(text); n > 1000 {
 			return fmt.Sprintf("[Pasted Content %d chars]", n)

@@ -67,6 +67,7 @@ func gemMain(root string, args []string) {
 
 func (g *gem) serve(root string, trusted bool) {
 	g.screen = openScreen(g.log, nothing)
+	g.screen.composer.sticks = true
 	g.turns = &turns{root: root, config: g.home, log: g.log, screen: g.screen, driver: g, answer: func() string { return answer(g.history) }}
 	if known, _ := os.ReadFile(g.home + "/trusted"); !trusted && !slices.Contains(strings.Split(string(known), "\n"), g.directory) {
 		g.trust()

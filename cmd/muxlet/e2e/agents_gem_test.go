@@ -51,6 +51,9 @@ spec:
   - {pattern: '^! quota used up until (?P<until>\S+)\n> *$', reason: UsageLimited, retry: Hold}
   - {pattern: '^! error 401\n> *$', reason: AuthenticationFailed, retry: Hold}
   - {pattern: '^! error [^\n]*\n> *$', reason: ModelUnavailable}
+  submit:
+    settleMilliseconds: 100
+    composer: {pattern: '^>(?: |$)(?P<text>[^\n]*(?:\n(?:  [^\n]*)?)*)\z'}
   stop: {keys: [C-c, C-c]}
   env: [{name: GEM_MODE, value: "of $(SESSION_NAME)"}]
   unsetEnv: [GEM_PARENT*]
