@@ -32,7 +32,7 @@ func (p *pass) carryOn(t *turn.Turn, c *record.Client) bool {
 		return p.tell(t, c, t.Delivered.Reason, t.Delivered.Message, again)
 	case screen && !p.acted(t):
 		// Of a class that tells nothing nobody will ever know.
-		*t = t.GiveUp(p.Now, spec.ReasonInterrupted, "the daemon ended while it was handed over: attach and see whether the client has it, before it is sent again")
+		*t = t.GiveUp(p.Now, spec.ReasonInterrupted, "the daemon ended, or tmux did not answer, while it was handed over: attach and see whether the client has it, before it is sent again")
 		return p.say(p.liveReason(c), fmt.Sprintf("incarnation %d runs as pid %d; turn %s was interrupted", c.Incarnation, c.Process.PID, t.Name), soon)
 	case t.PastedAt.IsZero() && p.acted(t) && !p.HandOver.DoneAt.Before(t.HandedAt):
 		t.PastedAt = p.HandOver.DoneAt

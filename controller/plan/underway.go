@@ -153,7 +153,7 @@ func unconfirmedSentence(t *turn.Turn, reason string, age time.Duration) string 
 	case spec.ReasonNotSubmitted:
 		how = fmt.Sprintf("it stands in the client's input line and was not submitted by %d keys", t.Submits)
 	case spec.ReasonInterrupted:
-		how = "the daemon ended while it was handed over, and the client has not told of it"
+		how = "the daemon ended, or tmux did not answer, while it was handed over, and the client has not told of it"
 	}
 	return fmt.Sprintf("%s for %s: attach and see whether the client has it, before it is sent again", how, age.Round(time.Second))
 }

@@ -301,7 +301,7 @@ func (w *world) converse() {
 
 // disturbAgents does to conversations what happens in the field.
 func (w *world) disturbAgents() {
-	if w.home.Name == wrapper.Name && w.one(4) {
+	if w.home.Name == wrapper.Name && w.one(2) {
 		w.loseEngines()
 		return
 	}
@@ -385,7 +385,7 @@ func metEverything(t *testing.T, met map[string]int) {
 		"history " + spec.ReplacedCleared, "history " + spec.ReplacedFresh, "history " + spec.ReplacedAdopted, "history " + spec.ReplacedClassChanged,
 		"history " + spec.ReplacedMissing, "history " + spec.ReplacedNeverBegun,
 		spec.ReasonDormant, "turn Completed", "turn NotReported", "turn ClientDied", "turn Unknown Interrupted", "turn Unknown NotConfirmed", "turn False Terminated",
-		"turn False Suspended", "turn False DeadlineExceeded", "turn False ClientDied", "turn False TmuxUnavailable", "turn by Paste", "turn by Queue", "turn by Argument", "turn keys 2",
+		"turn False Suspended", "turn False DeadlineExceeded", "turn False ClientDied", "turn False TmuxUnavailable", "turn by Paste", "turn by Queue", "turn by Argument", "turn keys 2", "turn initial",
 	} {
 		require.Positive(t, met[what], "no world met %s: its disturbances are bad", what)
 	}

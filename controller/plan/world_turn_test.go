@@ -417,6 +417,9 @@ func (w *world) count(met map[string]int) {
 			reason = fmt.Sprintf("%s %s", t.Delivered.Status, t.Delivered.Reason)
 		}
 		met["turn "+reason]++
+		if t.Initial && t.Delivered.Status == metav1.ConditionTrue {
+			met["turn initial"]++
+		}
 		met["turn by "+string(t.Method)]++
 		met[fmt.Sprintf("turn keys %d", t.Submits)]++
 	}
