@@ -98,9 +98,9 @@ type Clients interface {
 	Evidence(ref observe.ConversationRef) observe.Evidence
 	// Files is what the files of a running client tell of it.
 	Files(ref observe.ConversationRef, client observe.Process) observe.Files
-	// Answer is the last lines of what was answered last in a conversation; empty when
-	// its class does not give it.
-	Answer(ref observe.ConversationRef, lines int) (string, error)
+	// Answer is the last lines of what was answered last in a conversation since a time:
+	// an fs.ErrNotExist when there is nothing, or its class does not give it.
+	Answer(ref observe.ConversationRef, since time.Time, lines int) (string, error)
 }
 
 // Reports are what the hooks of clients tell.

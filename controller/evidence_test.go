@@ -24,7 +24,7 @@ func (w *written) Evidence(observe.ConversationRef) observe.Evidence {
 
 func (*written) Files(observe.ConversationRef, observe.Process) observe.Files { return observe.Files{} }
 
-func (*written) Answer(observe.ConversationRef, int) (string, error) { return "", nil }
+func (*written) Answer(observe.ConversationRef, time.Time, int) (string, error) { return "", nil }
 
 // A turn that is over asks anew, and nobody waits for that answer: the next pass has
 // it, although what was found before the turn is not old.

@@ -241,7 +241,7 @@ func (c *Controller) Answer(ctx context.Context, name string, lines int) (string
 	}
 	read := make(chan answer, 1)
 	go func() {
-		text, err := c.Clients.Answer(ref, lines)
+		text, err := c.answerOf(ctx, t, ref, lines)
 		read <- answer{text, err}
 	}()
 	select {
@@ -254,6 +254,25 @@ func (c *Controller) Answer(ctx context.Context, name string, lines int) (string
 			return "", none
 		}
 		return a.text, nil
+	}
+}
+
+// answerPeriod is the time between two looks for an answer that is not written yet.
+const answerPeriod = 50 * time.Millisecond
+
+// answerOf reads the answer to a turn. Claude Code writes it down a moment after it has
+// told that the turn is done (0.2 s, 2.1.332): until then the last answer is another's.
+func (c *Controller) answerOf(ctx context.Context, t turn.Turn, ref observe.ConversationRef, lines int) (string, error) {
+	for {
+		text, err := c.Clients.Answer(ref, t.HandedAt, lines)
+		if !errors.Is(err, fs.ErrNotExist) || c.now().Sub(t.FinishedAt) > answerPatience {
+			return text, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-c.Clock.After(answerPeriod):
+		}
 	}
 }
 
@@ -270,7 +289,10 @@ func (c *Controller) answerRef(t turn.Turn) (ref observe.ConversationRef, ok boo
 		return ref, false
 	}
 	class, known := c.classInForce(s), s.rec.Conversation
-	if class == nil || t.Conversation != "" && t.Conversation != known.ID {
+	if class == nil || class.Spec.Reports == spec.ReportsNone || class.Spec.Conversation.Transcript == "" {
+		return ref, false
+	}
+	if t.Conversation != "" && t.Conversation != known.ID {
 		return ref, false
 	}
 	return observe.ConversationRef{

@@ -12,18 +12,20 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 )
 
 // Answer returns the last lines of what the client has answered last in a
-// conversation, all of them for 0: its text without what it did with tools, at most
+// conversation since a time, and all lines for 0; what has no time counts when since is
+// zero. It is its text without what it did with tools, at most
 // what fits into the last 8 MiB of its transcript. While a turn is being worked on,
 // that is what the client has said last in it, or before. The error is an
 // fs.ErrNotExist when the class has no transcript that is understood or the
 // conversation has no answer yet. It returns within Patience.
-func (e *Eyes) Answer(ref observe.ConversationRef, lines int) (string, error) {
+func (e *Eyes) Answer(ref observe.ConversationRef, since time.Time, lines int) (string, error) {
 	read, known := answersOf[reportsOf(ref)]
 	if !known || ref.ID == "" {
 		return "", fmt.Errorf("look for an answer: the client class tells of none: %w", fs.ErrNotExist)
@@ -34,7 +36,11 @@ func (e *Eyes) Answer(ref observe.ConversationRef, lines int) (string, error) {
 	}
 	unseen := answer{err: errors.New("look for an answer: its transcript could not be read in time")}
 	a := await(e, ref, "answer", unseen, func() answer {
-		text, err := e.answer(ref, read)
+		text, err := e.answer(ref, func(line []byte) said {
+			s := read(line)
+			s.is = s.is && !s.at.Before(since)
+			return s
+		})
 		return answer{text, err}
 	})
 	return lastOf(a.text, lines), a.err
@@ -105,6 +111,8 @@ type said struct {
 	is   bool
 	id   string
 	text string
+	// at is when it was written; zero when that is not told.
+	at time.Time
 }
 
 // answerIn takes the last message with a text from the tail; whole is false when more
@@ -162,6 +170,7 @@ func claudeAnswer(line []byte) said {
 	var l struct {
 		Type        string
 		IsSidechain bool
+		Timestamp   time.Time
 		Message     struct {
 			ID      string
 			Content []part
@@ -170,7 +179,7 @@ func claudeAnswer(line []byte) said {
 	if json.Unmarshal(line, &l) != nil || l.Type != "assistant" || l.IsSidechain {
 		return said{}
 	}
-	return said{true, l.Message.ID, textOf(l.Message.Content, "text")}
+	return said{true, l.Message.ID, textOf(l.Message.Content, "text"), l.Timestamp}
 }
 
 // codexAnswer reads a line of a rollout of Codex (0.171.0).
@@ -179,8 +188,9 @@ func codexAnswer(line []byte) said {
 		return said{}
 	}
 	var l struct {
-		Type    string
-		Payload struct {
+		Type      string
+		Timestamp time.Time
+		Payload   struct {
 			Type, ID, Role string
 			Content        []part
 		}
@@ -188,5 +198,5 @@ func codexAnswer(line []byte) said {
 	if json.Unmarshal(line, &l) != nil || l.Type != "response_item" || l.Payload.Type != "message" || l.Payload.Role != "assistant" {
 		return said{}
 	}
-	return said{true, l.Payload.ID, textOf(l.Payload.Content, "output_text")}
+	return said{true, l.Payload.ID, textOf(l.Payload.Content, "output_text"), l.Timestamp}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,18 +44,35 @@ func TestTheLastAnswerIsReadFromATranscript(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ref := claudeRef(t)
 			write(t, transcriptOf(ref, "-src-web"), c.content)
-			got, err := new(Eyes).Answer(ref, 0)
+			got, err := new(Eyes).Answer(ref, time.Time{}, 0)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, got)
 		})
 	}
 }
 
+// Claude Code writes an answer down after it has told that its turn is done: until then
+// the last one is another turn's.
+func TestAnAnswerOfBeforeIsNotTakenForOneThatIsToCome(t *testing.T) {
+	stamped := func(text, at string) string {
+		return strings.Replace(says(text, "text", text), `{"isSidechain"`, `{"timestamp":"`+at+`","isSidechain"`, 1)
+	}
+	ref := claudeRef(t)
+	sent := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	write(t, transcriptOf(ref, "-src-web"), userLine+stamped("old", "2026-01-02T15:04:04.999Z"))
+	_, err := new(Eyes).Answer(ref, sent, 0)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	write(t, transcriptOf(ref, "-src-web"), userLine+stamped("old", "2026-01-02T15:04:04.999Z")+stamped("new", "2026-01-02T15:04:06Z")+says("3", "text", "whenever"))
+	got, err := new(Eyes).Answer(ref, sent, 0)
+	require.NoError(t, err)
+	assert.Equal(t, "new", got)
+}
+
 func TestTheLastLinesOfAnAnswerAreKept(t *testing.T) {
 	ref := claudeRef(t)
 	write(t, transcriptOf(ref, "-src-web"), userLine+says("1", "text", "a\nb\nc\n"))
 	for lines, want := range map[int]string{-1: "a\nb\nc", 0: "a\nb\nc", 1: "c", 2: "b\nc", 3: "a\nb\nc", 9: "a\nb\nc"} {
-		got, err := new(Eyes).Answer(ref, lines)
+		got, err := new(Eyes).Answer(ref, time.Time{}, lines)
 		require.NoError(t, err)
 		assert.Equal(t, want, got, lines)
 	}
@@ -69,14 +87,14 @@ func TestTheLastAnswerIsReadFromARollout(t *testing.T) {
 	}
 	write(t, name, item("user", "input_text", "SECRET")+item("assistant", "output_text", "turns=1\nfirst=x")+
 		`{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"SECRET"}}`+"\n"+item("user", "input_text", "SECRET"))
-	got, err := new(Eyes).Answer(ref, 1)
+	got, err := new(Eyes).Answer(ref, time.Time{}, 1)
 	require.NoError(t, err)
 	assert.Equal(t, "first=x", got)
 }
 
 func TestAConversationWithoutAnAnswerHasNone(t *testing.T) {
 	none := func(name string, ref observe.ConversationRef) {
-		got, err := new(Eyes).Answer(ref, 10)
+		got, err := new(Eyes).Answer(ref, time.Time{}, 10)
 		require.ErrorIs(t, err, fs.ErrNotExist, name)
 		assert.Empty(t, got, name)
 	}
@@ -101,7 +119,7 @@ func TestAConversationWithoutAnAnswerHasNone(t *testing.T) {
 func TestAnAnswerThatCannotBeReadIsNotSaidToBeAbsent(t *testing.T) {
 	ref := claudeRef(t)
 	ref.Ran = true
-	_, err := new(Eyes).Answer(ref, 10)
+	_, err := new(Eyes).Answer(ref, time.Time{}, 10)
 	require.Error(t, err)
 	assert.NotErrorIs(t, err, fs.ErrNotExist, "the config directory may be on a file system that is not mounted")
 }

@@ -248,6 +248,7 @@ func TestAttachWakesADormantSessionAndNeverADeletedOne(t *testing.T) {
 	assert.Empty(t, w.family("shop"))
 }
 
+// The answer is written down after the client has told that it is done.
 func TestSendShowsTheEndOfAnAgentsAnswer(t *testing.T) {
 	eachAgent(t, func(t *testing.T, a agent) {
 		if !spec.IsBuiltInClass(a.class) {
@@ -262,5 +263,8 @@ func TestSendShowsTheEndOfAnAgentsAnswer(t *testing.T) {
 		assert.Equal(t, "turn/shop-1 completed by session \"shop\"", lines[0])
 		assert.LessOrEqual(t, len(lines), 11)
 		assert.Greater(t, len(lines), 1, "the class gives the answer: %s", sent.text())
+		again := strings.Split(strings.TrimSpace(w.does("send", "shop", "and again", "--wait=completed")), "\n")
+		require.Greater(t, len(again), 1)
+		assert.NotEqual(t, lines[1:], again[1:], "each turn has its own answer")
 	})
 }
