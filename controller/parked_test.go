@@ -6,6 +6,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -23,20 +24,38 @@ import (
 // The spawn of session a is parked inside its call of tmux while something else is
 // asked for; that is answered, and on disk, before the call returns.
 
-// eachMoment runs a test for both moments at which a spawn is parked, each once going on
-// and once with a daemon that crashes while it is parked: what was answered holds then too.
-func eachMoment(t *testing.T, test func(t *testing.T, m envtest.Moment, goOn func(e *envtest.Env, p *envtest.Parking))) {
+// eachMoment runs a test for both moments at which a call is parked, each once going on
+// and, if that is asked for, once with a daemon that crashes while it is parked: what was
+// answered holds then too.
+func eachMoment(t *testing.T, prefix string, crashes bool, test func(t *testing.T, m envtest.Moment, goOn func(e *envtest.Env, p *envtest.Parking))) {
 	t.Helper()
 	for _, m := range envtest.Moments {
-		t.Run(string(m), func(t *testing.T) {
+		t.Run(prefix+string(m), func(t *testing.T) {
 			t.Parallel()
 			test(t, m, func(_ *envtest.Env, p *envtest.Parking) { p.Release() })
 		})
-		t.Run(string(m)+", and the daemon crashes", func(t *testing.T) {
+		if !crashes {
+			continue
+		}
+		t.Run(prefix+string(m)+", and the daemon crashes", func(t *testing.T) {
 			t.Parallel()
 			test(t, m, func(e *envtest.Env, p *envtest.Parking) { e.Restart() })
 		})
 	}
+}
+
+// handingOver are the actions by which a turn is handed over.
+var handingOver = []actuate.Kind{actuate.ActionPaste, actuate.ActionSubmit}
+
+// turnFiles are the turns and prompts on disk. What keeps a number from being used twice
+// is neither.
+func turnFiles(e *envtest.Env) []string {
+	e.Helper()
+	turns, err := filepath.Glob(filepath.Join(e.State, "turns", "*", "*.json"))
+	require.NoError(e, err)
+	prompts, err := filepath.Glob(filepath.Join(e.State, "turns", "*", "*.prompt"))
+	require.NoError(e, err)
+	return append(turns, prompts...)
 }
 
 // promptly is what a request came to that must not have waited for tmux.
@@ -77,7 +96,7 @@ func oneIsLeft(e *envtest.Env) {
 
 // N2
 func TestADeleteWhileTheSpawnIsParkedLeavesNothing(t *testing.T) {
-	eachMoment(t, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
+	eachMoment(t, "", true, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
 		e := blank(t)
 		p := e.Park(m, envtest.Starting...)
 		e.Apply(e.Fake("a", envtest.Script{}))
@@ -90,7 +109,7 @@ func TestADeleteWhileTheSpawnIsParkedLeavesNothing(t *testing.T) {
 
 // N2
 func TestADeleteWhileAResumeIsParkedLeavesNothing(t *testing.T) {
-	eachMoment(t, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
+	eachMoment(t, "", true, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
 		a := startAgents(t, envtest.Config{})
 		a.ready(a.claude("a"))
 		a.turn("a", "one")
@@ -113,7 +132,7 @@ func TestADeleteWhileAResumeIsParkedLeavesNothing(t *testing.T) {
 
 // N2
 func TestTwoResumesWhileTheSpawnIsParkedAreOneClient(t *testing.T) {
-	eachMoment(t, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
+	eachMoment(t, "", true, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
 		e := oneRests(t)
 		p := e.Park(m, envtest.Starting...)
 		require.NoError(t, e.Controller().Resume(t.Context(), "a", false))
@@ -130,7 +149,7 @@ func TestTwoResumesWhileTheSpawnIsParkedAreOneClient(t *testing.T) {
 
 // N2, A13
 func TestASuspendWhileTheSpawnIsParkedKeepsTheSessionDown(t *testing.T) {
-	eachMoment(t, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
+	eachMoment(t, "", true, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
 		e := blank(t)
 		p := e.Park(m, envtest.Starting...)
 		e.Apply(e.Fake("a", envtest.Script{}))
@@ -143,7 +162,7 @@ func TestASuspendWhileTheSpawnIsParkedKeepsTheSessionDown(t *testing.T) {
 
 // N1
 func TestATerminateWhileTheSpawnIsParkedKeepsTheSessionDown(t *testing.T) {
-	eachMoment(t, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
+	eachMoment(t, "", true, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
 		e := blank(t)
 		p := e.Park(m, envtest.Starting...)
 		e.Apply(e.Fake("a", envtest.Script{}))
@@ -171,7 +190,7 @@ func staysDown(e *envtest.Env, shows spec.Status) {
 
 // P1
 func TestASpecEditWhileTheSpawnIsParkedEndsInOneClientOfTheNewSpec(t *testing.T) {
-	eachMoment(t, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
+	eachMoment(t, "", true, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
 		e := blank(t)
 		p := e.Park(m, envtest.Starting...)
 		s := e.Fake("a", envtest.Script{})
@@ -196,7 +215,7 @@ func TestASpecEditWhileTheSpawnIsParkedEndsInOneClientOfTheNewSpec(t *testing.T)
 
 // N6
 func TestRestartsWhileTheSpawnIsParkedAreTheStartThatHappens(t *testing.T) {
-	eachMoment(t, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
+	eachMoment(t, "", true, func(t *testing.T, m envtest.Moment, goOn func(*envtest.Env, *envtest.Parking)) {
 		e := oneRuns(t)
 		p := e.Park(m, envtest.Starting...)
 		require.NoError(t, e.Controller().Restart(t.Context(), "a"))

@@ -12,6 +12,7 @@ import (
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -163,4 +164,32 @@ func (r countedRecords) Archive(rec record.Record) error {
 // Unarchive is Records'.
 func (r countedRecords) Unarchive(uid string) error {
 	return r.take("Unarchive", func() error { return r.Store.Unarchive(uid) })
+}
+
+// countedTurns takes each write as a step.
+type countedTurns struct {
+	*turn.Store
+	*ledger
+}
+
+// Create is Turns'.
+func (c countedTurns) Create(r turn.Request) (t turn.Turn, existed bool, err error) {
+	err = c.take("Create turn", func() (err error) { t, existed, err = c.Store.Create(r); return err })
+	return t, existed, err
+}
+
+// Update is Turns'.
+func (c countedTurns) Update(next turn.Turn) (t turn.Turn, err error) {
+	err = c.take("Update turn "+string(next.Phase), func() (err error) { t, err = c.Store.Update(next); return err })
+	return t, err
+}
+
+// Forget is Turns'.
+func (c countedTurns) Forget(name string) error {
+	return c.take("Forget turn", func() error { return c.Store.Forget(name) })
+}
+
+// ForgetSession is Turns'.
+func (c countedTurns) ForgetSession(uid string) error {
+	return c.take("Forget turns", func() error { return c.Store.ForgetSession(uid) })
 }

@@ -73,7 +73,7 @@ func (e *Env) build(l *ledger) (*controller.Controller, func() error, error) {
 		},
 		Workspaces: countedWorkspaces{&workspace.Directories{Lookup: e.lookup}, l},
 		Store:      countedRecords{record.NewStore(e.State), l, &e.saves}, Recorder: recorder,
-		TurnStore: turn.NewStore(e.State, func() time.Time { return time.Now().UTC().Round(0) }, func() turn.Limits { return e.TurnLimits }),
+		TurnStore: countedTurns{turn.NewStore(e.State, func() time.Time { return time.Now().UTC().Round(0) }, func() turn.Limits { return e.TurnLimits }), l},
 	}
 	if e.Adjust != nil {
 		e.Adjust(&o)
