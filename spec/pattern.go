@@ -13,9 +13,12 @@ const GroupUntil = "until"
 // line.
 const GroupText = "text"
 
-// GroupNewlines and GroupCharacters are the groups of a composer's pasted that catch how
-// many newlines or characters a long paste has.
-const GroupNewlines, GroupCharacters = "newlines", "characters"
+// The groups of a composer's pasted that catch how many newlines or characters a long
+// paste has.
+const (
+	GroupNewlines   = "newlines"
+	GroupCharacters = "characters"
+)
 
 // CompilePattern compiles a pattern of a client class as it is meant: ^ and $ stand
 // for the ends of a line, \z for the end of the screen.
