@@ -45,6 +45,9 @@ func (v *verdicts) step(in Input, p Plan, before, next turn.Turn) {
 	v.must(before.Phase != turn.Over, "turn %s had ended", before.Name)
 	v.must(next.UID == before.UID && next.Number == before.Number && next.Digest == before.Digest && next.Revision == before.Revision, "turn %s became another one", before.Name)
 	v.must(next.Submits >= before.Submits && next.Submits <= maxSubmits || next.Phase == turn.Pending, "turn %s has %d keys", next.Name, next.Submits)
+	if before.Phase == turn.Pending && next.Phase == turn.Over {
+		v.refused(in, p, next)
+	}
 	if before.Phase == turn.Delivered {
 		v.must(next.Phase == turn.Delivered || next.Phase == turn.Over, "turn %s was delivered before", next.Name)
 	}
@@ -63,6 +66,24 @@ func (v *verdicts) step(in Input, p Plan, before, next turn.Turn) {
 	}
 	failed := next.Phase == turn.Over && next.Delivered.Status == "False" && before.Phase == turn.Delivering
 	v.must(!failed || before.Submits == 0 && before.Method != spec.SubmitQueue || in.HandOver.Nothing, "turn %s is called undelivered after a key", next.Name)
+}
+
+// refused: a turn is a demand. It is not refused by what it has to wake.
+func (v *verdicts) refused(in Input, p Plan, t turn.Turn) {
+	r := p.Record
+	switch {
+	case t.Initial || in.Seen.Sight != SightKnown:
+	case p.Verdict.Rule == "Dormant":
+		v.must(t.Delivered.Reason != spec.ReasonClientDied, "turn %s did not wake a dormant session", t.Name)
+	case p.Verdict.Rule == "Latch":
+		unwanted := t.Delivered.Reason == spec.ReasonDeadlineExceeded || in.Record.Intent != nil
+		v.must(unwanted || r.Latch != nil && !t.CreatedAt.After(r.Latch.At), "turn %s did not release a latch that is older", t.Name)
+	case p.Verdict.Rule == "BackOff":
+		// Its one try, at most one in ten seconds.
+		bought := r.BackOff.BoughtAt
+		paid := !t.CreatedAt.After(bought) || in.Now.Sub(bought) < buyInterval
+		v.must(t.Delivered.Reason != spec.ReasonCrashLoopBackOff || paid, "turn %s was refused the attempt that it could buy", t.Name)
+	}
 }
 
 // evident says whether anything tells that the client has t.

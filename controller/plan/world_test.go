@@ -222,7 +222,7 @@ func (w *world) act(a actuate.Action) {
 		}
 	case actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue:
 		w.handOver(a)
-	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer:
+	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer, actuate.ActionClearBuffers:
 	}
 }
 
