@@ -182,12 +182,11 @@ func (op operation) verify(e *envtest.Env) {
 	}
 	e.Eventually("there are as many clients as there should be", same)
 	e.Always(stays/2, "it stays so", same)
-	switch {
-	case op.arrived == nil:
+	if op.arrived == nil {
 		assert.Empty(e, e.Panes(""))
 		assert.Zero(e, e.Records())
 		assert.Empty(e, e.Controller().Sessions().Items)
-	default:
+	} else {
 		assert.Len(e, e.Panes(""), 1)
 		assert.Equal(e, 1, e.Records())
 		assert.Nil(e, e.Record("a").Attempt)

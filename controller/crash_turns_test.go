@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,9 +38,12 @@ func receivers() map[string]func(c chats) {
 		}
 	}
 	return map[string]func(c chats){
-		"a client with reports":    func(c chats) { c.runs(classAgent, "a") },
-		"a client without reports": func(c chats) { c.runs(classChat, "a") },
-		"a dormant session":        onDemand(classAgent),
+		"a client with reports": func(c chats) { c.runs(classAgent, "a") },
+		"a client without reports": func(c chats) {
+			c.Behave("a", envtest.Manners{Works: 300 * time.Millisecond})
+			c.runs(classChat, "a")
+		},
+		"a dormant session": onDemand(classAgent),
 	}
 }
 
@@ -85,7 +89,9 @@ func crashedHandOver(t *testing.T, prepare func(chats), after int) {
 	if refused != nil {
 		require.NoError(t, prompted(c))
 	}
-	agreesWithWitness(c, c.waitEnd("a-1"))
+	ended := c.waitEnd("a-1")
+	t.Logf("delivered: %v", deliveredOf(ended))
+	agreesWithWitness(c, ended)
 	assert.Len(t, c.Controller().Turns().Items, 1)
 	goesOn(c)
 	assert.Len(t, c.Marked(), 1)

@@ -71,11 +71,16 @@ func inFront(panes []observe.Pane, pane string) bool {
 	return false
 }
 
-// noteAsks takes in a look at what the client shows, and asks for a pass if it has begun
-// to ask. c.mu is held.
-func (c *Controller) noteAsks(s *session, t *telling, was, is observe.Sight, told observe.LastReport) {
+// noteAsks takes in a look at what the client shows, by the last report of then, before it
+// takes the place of the one before, and asks for a pass if the client has begun to ask.
+// c.mu is held.
+func (c *Controller) noteAsks(s *session, t *telling, sight observe.Sight, by observe.LastReport) {
+	told := by
+	if by == t.sightBy {
+		told = observe.LastReport{}
+	}
 	before := t.focus.asks
-	t.focus.asks = observe.AsksSince(before, was, is, told)
+	t.focus.asks = observe.AsksSince(before, t.sight, sight, told)
 	if !t.focus.asks.Equal(before) {
 		c.queue.Add(s.name)
 	}

@@ -206,7 +206,7 @@ func TestEachVerbIsAnsweredAndObeyedInEachSituation(t *testing.T) {
 					assert.Equal(t, code, server.ReasonOf(err), "%s: %v", verb, err)
 					assert.Equal(t, before[verb], intentsOf(e, verb), "%s has left something behind", verb)
 				} else {
-					assert.NoError(t, err, verb)
+					require.NoError(t, err, verb)
 				}
 			}
 			if s.after != nil {
@@ -321,7 +321,7 @@ func TestWhileTmuxIsMuteStartsAreRefusedAndEndsAreWrittenDown(t *testing.T) {
 				go func() { answer <- verbs[verb](e.Controller(), t.Context(), verb) }()
 			}
 			for _, verb := range ends {
-				assert.NoError(t, verbs[verb](e.Controller(), t.Context(), verb), verb)
+				require.NoError(t, verbs[verb](e.Controller(), t.Context(), verb), verb)
 			}
 			for i, answer := range errs {
 				assert.Equal(t, server.ReasonTmuxUnavailable, server.ReasonOf(<-answer), starts[i])

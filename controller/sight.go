@@ -159,12 +159,8 @@ func (c *Controller) noteSight(name string, sub subject, sight observe.Sight) (a
 		}
 	}
 	before := t.sight
-	var told observe.LastReport
-	if sub.report != t.sightBy {
-		told = sub.report
-	}
+	c.noteAsks(s, t, sight, sub.report)
 	t.sight, t.sightBy = sight, sub.report
-	c.noteAsks(s, t, before, sight, told)
 	claimed := ""
 	if owner := c.ownerOf(sight.Conversation, s); owner == nil {
 		claimed = sight.Conversation
