@@ -203,16 +203,9 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 			return
 		}
 	}
-	if handsOver(a.Kind) {
-		a.Turn.PromptFile = c.TurnStore.PromptFile(a.Turn.Name)
-	}
 	ctx, cancel := context.WithTimeout(ctx, actTimeout)
 	defer cancel()
 	out := c.perform(ctx, s, a)
-	if handsOver(a.Kind) {
-		c.noteHandOver(s, a, out)
-		p.RequeueAfter = time.Millisecond
-	}
 	c.keepScreen(s, out.Screen)
 	c.mu.Lock()
 	s.lastAct = c.Clock.Now()
@@ -224,14 +217,14 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 		}
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Warning, Reason: out.Reason, Message: out.Message})
 	}
-	if out.Result == actuate.ResultUnclear && a.Kind == actuate.ActionPaste {
-		c.brokenOff()
-	}
+	c.noteHandOver(s, a, out)
 	if out.Result == actuate.ResultDone && a.Kind == actuate.ActionRelease {
 		c.tell(s.name, s.rec.UID, plan.Event{Type: plan.Normal, Reason: spec.ReasonPaneTaken, Message: fmt.Sprintf(
 			"Pane %s runs what a person has started there and is theirs now; the client does not come back in it", a.Pane.PaneID)})
 	}
 	switch {
+	case handsOver(a.Kind):
+		p.RequeueAfter = time.Millisecond
 	case out.Result != actuate.ResultDone || a.Kind == actuate.ActionReap || a.Kind == actuate.ActionSignal || a.Kind == actuate.ActionKeys:
 	case starts(a.Kind):
 		// The launcher's receipt gives a hint; until then there is little to see.

@@ -43,26 +43,39 @@ func (c *Controller) restOf(s *session, in plan.Input, w wish, p plan.Plan) *res
 		return nil
 	}
 	r := &rest{state: in.Seen.ServerState, server: in.Seen.Server, since: c.Clock.Now()}
-	switch client := s.rec.Client; {
-	case client == nil && p.Verdict.Rule == "Dormant":
-		if len(in.Seen.Clients) > 0 || s.rec.Attempt != nil {
-			return nil
-		}
-	case client == nil || p.Verdict.Rule != "Live" || c.evidenceLacks(s):
-		return nil
-	case client.Engine.IsZero() && plan.EngineOf(in) != "":
-		// It may be seen yet.
-		return nil
-	default:
+	if client := s.rec.Client; client != nil {
 		r.client, r.engine = client.Process, client.Engine
 	}
+	if !c.mayRest(s, in, p) {
+		return nil
+	}
 	for _, pane := range in.Seen.Panes {
-		if !r.client.IsZero() && (pane.State != observe.Present || pane.PID != r.client.PID) || r.client.IsZero() && pane.State == observe.Present {
+		if !r.expects(pane) {
 			return nil
 		}
 		r.panes = append(r.panes, pane.Pane)
 	}
 	return r
+}
+
+// mayRest says whether a pass found a session that is dormant, or whose client is all
+// that is wanted and known. c.mu is held.
+func (c *Controller) mayRest(s *session, in plan.Input, p plan.Plan) bool {
+	client := s.rec.Client
+	if client == nil {
+		return p.Verdict.Rule == "Dormant" && len(in.Seen.Clients) == 0 && s.rec.Attempt == nil
+	}
+	// An engine may be seen yet.
+	return p.Verdict.Rule == "Live" && !c.evidenceLacks(s) && (!client.Engine.IsZero() || plan.EngineOf(in) == "")
+}
+
+// expects says whether the session's panes may be as this one is: that of its client, or
+// those of earlier ones.
+func (r *rest) expects(pane plan.SeenPane) bool {
+	if r.client.IsZero() {
+		return pane.State != observe.Present
+	}
+	return pane.State == observe.Present && pane.PID == r.client.PID
 }
 
 // evidenceLacks says whether it is not known yet that the session's conversation has

@@ -161,17 +161,24 @@ func (c *Controller) noteSight(name string, sub subject, sight observe.Sight) (a
 	before := t.sight
 	c.noteAsks(s, t, sight, sub.report)
 	t.sight, t.sightBy = sight, sub.report
-	claimed := ""
-	if owner := c.ownerOf(sight.Conversation, s); owner == nil {
-		claimed = sight.Conversation
-	} else if t.conversation(s.rec) != sight.Conversation {
-		c.refuseConversation(s, sight.Conversation, owner.name)
-	}
-	if t.noteClaim(s.rec, claimed, c.Clock.Now()) || news {
+	if t.noteClaim(s.rec, c.claimedBy(s, t, sight.Conversation), c.Clock.Now()) || news {
 		c.queue.Add(name)
 	}
 	c.noteFailure(s, sub.class, before, sight)
 	return c.nextLook(s, t)
+}
+
+// claimedBy is the conversation that the client's files name, unless it is another
+// session's. c.mu is held.
+func (c *Controller) claimedBy(s *session, t *telling, id string) string {
+	owner := c.ownerOf(id, s)
+	if owner == nil {
+		return id
+	}
+	if t.conversation(s.rec) != id {
+		c.refuseConversation(s, id, owner.name)
+	}
+	return ""
 }
 
 // nextLook is when a client is to be looked at again, without a report or a resync

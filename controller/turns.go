@@ -239,6 +239,12 @@ func handsOver(k actuate.Kind) bool {
 // noteHandOver remembers what came of an act for a turn. A submit key that was not
 // pressed takes nothing back of what was pasted before it.
 func (c *Controller) noteHandOver(s *session, a actuate.Action, out actuate.Outcome) {
+	if !handsOver(a.Kind) {
+		return
+	}
+	if out.Result == actuate.ResultUnclear && a.Kind == actuate.ActionPaste {
+		c.brokenOff()
+	}
 	moved := 0
 	if s.handOver.Turn == a.Turn.Name {
 		moved = s.handOver.Moved

@@ -155,7 +155,7 @@ func (s Script) compose(dir string, args []string) error {
 		c.conversation = args[0]
 		c.transcript = transcriptPath(dir, c.conversation)
 	}
-	fmt.Fprint(c.out, "\x1b[?2004h")
+	_, _ = io.WriteString(c.out, "\x1b[?2004h")
 	c.report("SessionStart", "")
 	c.draw()
 	input := make(chan []byte)
