@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/muxlet/muxlet/controller/turn"
@@ -19,10 +20,30 @@ func Expire(t turn.Turn, waiting Verdict, now time.Time) (out turn.Turn, expired
 	}
 	why := ""
 	if waiting.Reason != "" {
-		why = fmt.Sprintf("; it waited because of %s: %s", waiting.Reason, waiting.Message)
+		why = fmt.Sprintf(" while it waited (%s: %s)", waiting.Reason, sentence(waiting.Message))
 	}
-	return t.Fail(now, spec.ReasonDeadlineExceeded, fmt.Sprintf("its deadline, %s, passed before it was handed over%s; it is never delivered: send it again, with more time if need be",
-		t.Deadline.Format(time.RFC3339), why), true), true
+	return t.Fail(now, spec.ReasonDeadlineExceeded, fmt.Sprintf("its deadline passed at %s%s, so that it is never delivered; %s",
+		t.Deadline.Format(time.RFC3339), why, waitedFor(t, waiting)), true), true
+}
+
+// sentence is a message as a part of another one.
+func sentence(message string) string { return strings.TrimRight(message, ". ") }
+
+// questions are those that a person answers in the client.
+var questions = map[string]bool{
+	spec.ReasonTrustRequired: true, spec.ReasonLoginRequired: true, spec.ReasonPermissionRequired: true, spec.ReasonHookTrustRequired: true,
+	spec.ReasonUpdateOffered: true, spec.ReasonChoiceRequired: true, spec.ReasonQuestion: true,
+}
+
+// waitedFor is what a person can do about what t has waited for.
+func waitedFor(t turn.Turn, waiting Verdict) string {
+	switch {
+	case questions[waiting.Reason]:
+		return fmt.Sprintf("answer that with `muxlet attach %s`, and send it again", t.Session)
+	case waiting.Reason == spec.ReasonClientWorking, waiting.Reason == spec.ReasonQueued:
+		return "send it again with a longer --timeout, or once the client is idle"
+	}
+	return "send it again, with more time if need be"
 }
 
 // Unavailable fails a turn that is pending while tmux does not answer; message says what
@@ -31,7 +52,7 @@ func Unavailable(t turn.Turn, message string, now time.Time) turn.Turn {
 	if t.Phase != turn.Pending {
 		return t
 	}
-	return t.Fail(now, spec.ReasonTmuxUnavailable, fmt.Sprintf("it was not handed over, since tmux could not be asked: %s; send it again once `muxlet doctor` finds nothing wrong with tmux", message), true)
+	return t.Fail(now, spec.ReasonTmuxUnavailable, fmt.Sprintf("tmux could not be asked: %s; send it again once `muxlet get` shows the session as anything but Unknown", sentence(message)), true)
 }
 
 // refuseUnwanted fails a turn that is pending when a person has ended the session, or
@@ -42,12 +63,12 @@ func (p *pass) refuseUnwanted(t *turn.Turn) {
 	}
 	switch p.unwanted() {
 	case spec.ReasonRemoved:
-		*t = t.Fail(p.Now, spec.ReasonRemoved, "it was not handed over: the session was removed", false)
+		*t = t.Fail(p.Now, spec.ReasonRemoved, "the session was removed", false)
 	case spec.ReasonSuspended:
-		*t = t.Fail(p.Now, spec.ReasonSuspended, fmt.Sprintf("it was not handed over: the session was suspended; `muxlet resume %s`, then send it again", p.rec.Name), true)
+		*t = t.Fail(p.Now, spec.ReasonSuspended, fmt.Sprintf("the session was suspended; `muxlet resume %s`, then send it again", p.rec.Name), true)
 	case spec.ReasonTerminated:
 		if !t.CreatedAt.After(p.rec.Intent.At) {
-			*t = t.Fail(p.Now, spec.ReasonTerminated, "it was not handed over: the client was terminated; sent again it starts another", true)
+			*t = t.Fail(p.Now, spec.ReasonTerminated, "the client was terminated; sent again it starts another", true)
 		}
 	}
 }
@@ -84,14 +105,14 @@ func (p *pass) answer(t *turn.Turn) {
 	case v.Rule == "Latch", stalling[v.Reason], v.Rule == "Hold" && p.Hold.Until.IsZero():
 		p.refuseTurn(t, v, "")
 	case late:
-		p.refuseTurn(t, v, fmt.Sprintf("; the next start is at %s, after its deadline", p.plan.NextAttempt.Format(time.RFC3339)))
+		p.refuseTurn(t, v, fmt.Sprintf(", at %s, after the turn's deadline", p.plan.NextAttempt.Format(time.RFC3339)))
 	case v.Reason == spec.ReasonTmuxServerFailed && !t.Initial && p.Now.Sub(t.CreatedAt) >= unknownPatience:
 		*t = Unavailable(*t, v.Message, p.Now)
 	}
 }
 
 func (p *pass) refuseTurn(t *turn.Turn, v Verdict, when string) {
-	*t = t.Fail(p.Now, v.Reason, fmt.Sprintf("it was not handed over: %s%s; send it again when that is over", v.Message, when), true)
+	*t = t.Fail(p.Now, v.Reason, fmt.Sprintf("%s%s; send it again when that is over", sentence(v.Message), when), true)
 }
 
 // answerUnknown: a sender is not kept waiting for a tmux that does not answer. What

@@ -17,10 +17,16 @@ import (
 // of it. What an earlier one has begun may have happened or not.
 func (p *pass) acted(t *turn.Turn) bool { return p.HandOver.Turn == t.Name }
 
+// interrupted says whether t was handed over by an earlier daemon, or by an act of which
+// nobody knows what came, and this one has not found it in the input line since.
+func (p *pass) interrupted(t *turn.Turn) bool {
+	at := later(t.PastedAt, t.SubmittedAt)
+	return !p.acted(t) && (at.IsZero() || at.Before(p.Started))
+}
+
 // carryOn goes on with a hand-over that was begun.
 func (p *pass) carryOn(t *turn.Turn, c *record.Client) bool {
 	s, known := p.submitOfClient(c)
-	screen := s.Confirm == spec.ConfirmScreen
 	switch {
 	case t.Method == spec.SubmitArgument, !known:
 		return p.tell(t, c, spec.ReasonDelivering, "waiting for its client to take it", pollTurn)
@@ -30,10 +36,8 @@ func (p *pass) carryOn(t *turn.Turn, c *record.Client) bool {
 			again = pollTurn
 		}
 		return p.tell(t, c, t.Delivered.Reason, t.Delivered.Message, again)
-	case screen && !p.acted(t):
-		// Of a class that tells nothing nobody will ever know.
-		*t = t.GiveUp(p.Now, spec.ReasonInterrupted, "the daemon ended, or tmux did not answer, while it was handed over: attach and see whether the client has it, before it is sent again")
-		return p.say(p.liveReason(c), fmt.Sprintf("incarnation %d runs as pid %d; turn %s was interrupted", c.Incarnation, c.Process.PID, t.Name), soon)
+	case s.Confirm == spec.ConfirmScreen && p.interrupted(t):
+		return p.takeUp(t, c, s)
 	case t.PastedAt.IsZero() && p.acted(t) && !p.HandOver.DoneAt.Before(t.HandedAt):
 		t.PastedAt = p.HandOver.DoneAt
 	}
@@ -46,6 +50,22 @@ func (p *pass) carryOn(t *turn.Turn, c *record.Client) bool {
 		return p.submitFirst(t, c, s)
 	}
 	return p.submitAgain(t, c, s)
+}
+
+// takeUp goes on with a hand-over that was interrupted, to a client of which the screen
+// alone tells: where the prompt still stands in the input line nobody has submitted it.
+// Of any other one nobody will ever know.
+func (p *pass) takeUp(t *turn.Turn, c *record.Client, s submit) bool {
+	switch {
+	case t.Method == spec.SubmitPaste && s.composes() && p.Hand.At.IsZero():
+		p.wantsHand = true
+		return p.tell(t, c, spec.ReasonDelivering, "looking whether it stands in the client's input line", pollSlow)
+	case t.Method == spec.SubmitPaste && p.Hand.Composing == observe.ComposingPrompt:
+		t.PastedAt = p.Now
+		return p.tell(t, c, spec.ReasonDelivering, "it stands in the client's input line", soon)
+	}
+	*t = t.GiveUp(p.Now, spec.ReasonInterrupted, "the daemon ended, or tmux did not answer, while it was handed over: attach and see whether the client has it, before it is sent again")
+	return p.say(p.liveReason(c), fmt.Sprintf("incarnation %d runs as pid %d; turn %s was interrupted", c.Incarnation, c.Process.PID, t.Name), soon)
 }
 
 // takeBack: it is proven that nothing of t was handed over.

@@ -54,7 +54,32 @@ func TestAPasteIsNeverRepeated(t *testing.T) {
 		{name: "and nobody tells", in: handing(30*time.Second, nil, screen(observe.ComposingNothing)), is: []string{isInterrupted}},
 		{name: "a new daemon waits as long", in: handing(time.Hour, nil, screen(observe.ComposingNothing), func(in *Input) { in.Started = ago(29 * time.Second) }), again: pollTurn},
 		{name: "a class that tells nothing: nobody will ever know", in: handing(one, nil, ofClass(plain), screen(observe.ComposingUnknown)), is: []string{isInterrupted}},
-		{name: "also when the key was pressed", in: handing(one, edits(pastedFor(one), submitted(1, one)), ofClass(plain), screen(observe.ComposingUnknown)), is: []string{isInterrupted}},
+		{name: "also when the key was pressed", in: handing(one, edits(pastedFor(one), submitted(1, one)), ofClass(plain), screen(observe.ComposingUnknown), started(0)), is: []string{isInterrupted}},
+	})
+}
+
+// Of a class whose screen alone tells, and that shows its input line, a new daemon goes
+// on where the prompt still stands: left there it would be in the way of each turn that
+// follows.
+func TestAnInterruptedHandOverGoesOnWhereThePromptStands(t *testing.T) {
+	of := func(steps []func(*turn.Turn), gs ...given) Input {
+		mute := Class{Name: "mute", Spec: &spec.ClientClassSpec{Submit: spec.ClassSubmit{Confirm: spec.ConfirmScreen, Composer: spec.ClassComposer{Pattern: "> (?P<text>.*)"}}}}
+		return handing(10*time.Second, steps, append([]given{ofClass(mute), started(time.Second)}, gs...)...)
+	}
+	pressed := edits(pastedFor(9*time.Second), submitted(1, 8*time.Second))
+	prompt, none := screen(observe.ComposingPrompt), screen(observe.ComposingNothing)
+	checkTurns(t, []turnRow{
+		{name: "it is looked for", in: of(nil), looks: true, again: pollSlow},
+		{name: "it stands there", in: of(nil, prompt), is: []string{isDelivering}, again: soon, also: func(t *testing.T, p Plan) {
+			require.Equal(t, now, p.Turns[0].PastedAt)
+		}},
+		{name: "then it has its time to settle", in: of(edits(pastedFor(200*time.Millisecond)), prompt), again: 100 * time.Millisecond},
+		{name: "and is submitted", in: of(edits(pastedFor(900*time.Millisecond)), prompt), is: []string{isDelivering}, action: actuate.ActionSubmit, again: soon},
+		{name: "a key that did nothing is repeated", in: of(edits(pastedFor(900*time.Millisecond), submitted(1, 8*time.Second)), prompt), is: []string{isDelivering}, action: actuate.ActionSubmit, again: soon},
+		{name: "not on a dialog", in: of(edits(pastedFor(900*time.Millisecond)), screen(observe.ComposingPrompt, handAsks)), again: pollSlow},
+		{name: "it does not stand there", in: of(nil, none), is: []string{isInterrupted}},
+		{name: "nor after a key", in: of(pressed, none), is: []string{isInterrupted}},
+		{name: "what was submitted by this daemon is judged as ever", in: of(edits(pastedFor(900*time.Millisecond), submitted(1, 500*time.Millisecond)), none), is: []string{"Over delivered=True(Delivered) completed=Unknown(NotReported)"}, again: 0},
 	})
 }
 

@@ -93,6 +93,11 @@ func did(n int64, edits ...func(*HandOver)) given {
 	}
 }
 
+// started: the daemon was, that long ago.
+func started(ago time.Duration) given {
+	return func(in *Input) { in.Started = in.Now.Add(-ago) }
+}
+
 func doneAgo(d time.Duration) func(*HandOver) { return func(h *HandOver) { h.DoneAt = ago(d) } }
 func nothing(h *HandOver) {
 	h.Nothing, h.Reason, h.Message = true, spec.ReasonPending, "the pane is dead"
