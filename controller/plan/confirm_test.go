@@ -130,6 +130,7 @@ func TestATurnEndsWithItsClient(t *testing.T) {
 		{name: "with a turn", in: able(sent(delivered(1, time.Minute)), exited(1), calm), is: []string{lost(spec.ReasonClientDied)}},
 		{name: "a refused paste was no hand-over", in: able(begun(), did(1, nothing), exited(1), calm), is: []string{"Pending delivered=False(Pending)"}},
 		{name: "not while tmux does not answer", in: able(sent(delivered(1, time.Second)), exited(1), blind)},
+		{name: "nor when its record was lost meanwhile", in: able(sent(delivered(1, time.Second)), blind, ofRecord(func(r *record.Record) { r.Client = nil }))},
 		{name: "not before its end is accounted for", in: able(sent(delivered(1, time.Second)), gone(0), dead(0, nil, 0)), reason: spec.ReasonDied, action: "Reap"},
 		{name: "not while a lost record is followed by an adoption", in: able(sent(delivered(1, time.Second)), ofRecord(func(r *record.Record) { r.Client = nil })), reason: spec.ReasonAdopted},
 		{name: "with a server that was lost", in: able(sent(delivered(1, time.Minute)), noServer, gone(time.Second)), is: []string{lost(spec.ReasonClientDied)}},
