@@ -25,9 +25,6 @@ const (
 	// recordPatience is how long a turn waits for the record of a session that was
 	// declared a moment ago.
 	recordPatience = 2 * time.Second
-	// answerSettles is how long after its report the end of an answer may come into the
-	// client's file; measured were 0.2 s at most.
-	answerSettles = 500 * time.Millisecond
 	// answerPatience is how long the file of an answer may take to be read.
 	answerPatience = 2 * time.Second
 )
@@ -227,13 +224,6 @@ func (c *Controller) Answer(ctx context.Context, name string, lines int) (string
 	ref, ok := c.answerRef(t)
 	if !ok || c.Clients == nil {
 		return "", none
-	}
-	if left := answerSettles - c.now().Sub(t.FinishedAt); left > 0 {
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-c.Clock.After(left):
-		}
 	}
 	type answer struct {
 		text string
