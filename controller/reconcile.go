@@ -108,7 +108,7 @@ func (c *Controller) carryOut(ctx context.Context, s *session, in plan.Input, p 
 	for _, e := range p.Events {
 		c.tell(s.name, s.rec.UID, e)
 	}
-	if c.saveTurns(s, in, p) && p.Action.Kind != actuate.ActionNone {
+	if c.saveTurns(s, in, p) && p.Action.Kind != actuate.ActionNone && !c.late(s, p) {
 		c.act(ctx, s, p)
 	}
 }

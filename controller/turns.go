@@ -236,6 +236,24 @@ func handsOver(k actuate.Kind) bool {
 	return k == actuate.ActionPaste || k == actuate.ActionSubmit || k == actuate.ActionQueue
 }
 
+// late says whether a hand-over would begin after the deadline of its turn, since the disk
+// was slow: then it does not, and the turn goes back to where it was.
+func (c *Controller) late(s *session, p *plan.Plan) bool {
+	a := p.Action
+	if a.Kind != actuate.ActionPaste && a.Kind != actuate.ActionQueue {
+		return false
+	}
+	t, _, ok := c.book.find(a.Turn.Name)
+	if !ok || t.Deadline.IsZero() || c.now().Before(t.Deadline) {
+		return false
+	}
+	c.noteHandOver(s, a, actuate.Outcome{
+		Result: actuate.ResultFailed, Reason: spec.ReasonDeadlineExceeded, Message: "Its deadline passed while that was being written down.",
+	})
+	p.Action, p.RequeueAfter = actuate.Action{}, time.Millisecond
+	return true
+}
+
 // noteHandOver remembers what came of an act for a turn. A submit key that was not
 // pressed takes nothing back of what was pasted before it.
 func (c *Controller) noteHandOver(s *session, a actuate.Action, out actuate.Outcome) {

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller"
 	"github.com/muxlet/muxlet/controller/envtest"
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/server"
@@ -112,6 +114,29 @@ func TestADeadlinePassesWhileTmuxHangs(t *testing.T) {
 		c.waitTurn(c.send(name, "in time"), spec.TurnCompleted)
 		require.Equal(t, []string{"in time"}, c.ReceivedTexts(name))
 	}
+}
+
+// A disk that is slow does not deliver a turn after its deadline.
+func TestATurnIsNotHandedOverAfterItsDeadline(t *testing.T) {
+	t.Parallel()
+	deadline := make(chan time.Time, 1)
+	c := startChats(t, envtest.Config{Adjust: func(o *controller.Options) {
+		o.TurnStore = &unsaved{Turns: o.TurnStore, slow: func() {
+			select {
+			case at := <-deadline:
+				<-time.After(time.Until(at) + 10*time.Millisecond)
+			default:
+			}
+		}}
+	}})
+	c.runs(classAgent, "a")
+	deadline <- time.Now().Add(time.Second)
+	made, err := c.try("a", "too late", 900*time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, spec.ReasonDeadlineExceeded, deliveredOf(c.waitTurn(made.Name, spec.TurnFailed)).Reason)
+	c.waitTurn(c.send("a", "in time"), spec.TurnCompleted)
+	require.Equal(t, []string{"in time"}, c.ReceivedTexts("a"))
+	require.Len(t, c.Actions(actuate.ActionPaste), 1)
 }
 
 // With a tmux that does not answer a turn is not held until its deadline.

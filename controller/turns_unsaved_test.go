@@ -18,6 +18,8 @@ import (
 type unsaved struct {
 	controller.Turns
 	refuses atomic.Bool
+	// slow is called after each save, and that takes as long.
+	slow func()
 }
 
 func (f *unsaved) refuse(yes bool) { f.refuses.Store(yes) }
@@ -26,6 +28,9 @@ func (f *unsaved) refuse(yes bool) { f.refuses.Store(yes) }
 func (f *unsaved) Update(next turn.Turn) (turn.Turn, error) {
 	if f.refuses.Load() {
 		return turn.Turn{}, errors.New("no room")
+	}
+	if f.slow != nil {
+		defer f.slow()
 	}
 	return f.Turns.Update(next)
 }
