@@ -98,7 +98,7 @@ func TestATerminatedSessionIsWokenByATurn(t *testing.T) {
 	c.runs(classAgent, "a")
 	c.waitTurn(c.send("a", "first"), spec.TurnCompleted)
 	conversation := c.WaitFor("a", envtest.Running).Status.Conversation.ID
-	c.Behave("a", envtest.Manners{Question: "Really?"})
+	c.asks("a")
 	waits := c.send("a", "it waits")
 	c.waitReason(waits, spec.ReasonPermissionRequired)
 	require.NoError(t, c.Controller().Terminate(t.Context(), "a"))
@@ -213,7 +213,7 @@ func TestATurnFailsSoonWithTheReason(t *testing.T) {
 			require.True(t, ended.Status.Retryable)
 			require.NotEmpty(t, deliveredOf(ended).Message)
 			require.Less(t, ended.Status.FinishedAt.Sub(ended.CreationTimestamp.Time), 5*time.Second)
-			require.NotEmpty(t, c.Events("a", r.reason))
+			c.waitEvent("a", r.reason)
 			r.mends(c, s)
 			c.Eventually("the same is delivered", func() bool {
 				made, err := c.try("a", "hello again", 0)

@@ -75,7 +75,7 @@ func TestAPromptIsNotTypedIntoADialog(t *testing.T) {
 	t.Parallel()
 	c := startChats(t, envtest.Config{})
 	c.runs(classAgent, "a")
-	c.Behave("a", envtest.Manners{Question: "Really?"})
+	c.asks("a")
 	name := c.send("a", "not into the dialog")
 	c.waitReason(name, spec.ReasonPermissionRequired)
 	c.Always(time.Second, "nothing is pasted", func() bool { return len(c.Actions(actuate.ActionPaste)) == 0 })
@@ -92,8 +92,9 @@ func TestTheSubmitKeyIsNotPressedOnADialog(t *testing.T) {
 	c.OnAct(func(_ context.Context, a actuate.Action, do func() actuate.Outcome) actuate.Outcome {
 		out := do()
 		if a.Kind == actuate.ActionPaste {
+			c.shows("a", "> hello")
 			c.Behave("a", envtest.Manners{Question: "Really?"})
-			c.Eventually("the dialog is shown", func() bool { return strings.Contains(c.Tmux("capture-pane", "-p", "-t", a.Pane.PaneID), "Really?") })
+			c.shows("a", "Really?")
 		}
 		return out
 	})
@@ -167,7 +168,7 @@ func TestOnlyTheSubmitKeyIsRepeated(t *testing.T) {
 			if want == spec.TurnUncertain {
 				require.Equal(t, spec.ReasonNotSubmitted, deliveredOf(ended).Reason)
 				require.Empty(t, c.Received("a"))
-				require.NotEmpty(t, c.Events("a", spec.ReasonNotSubmitted))
+				c.waitEvent("a", spec.ReasonNotSubmitted)
 				return
 			}
 			require.Equal(t, []string{"hello"}, c.ReceivedTexts("a"))
@@ -202,7 +203,7 @@ func TestAClientThatDiesWithATurn(t *testing.T) {
 			ended := c.waitEnd(turn)
 			require.Equal(t, r.want, spec.DisplayTurnStatus(&ended), deliveredOf(ended).Message)
 			require.Equal(t, r.retryable, ended.Status.Retryable)
-			require.NotEmpty(t, c.Events("a", spec.ReasonClientDied))
+			c.waitEvent("a", spec.ReasonClientDied)
 			c.Behave("a", envtest.Manners{})
 			c.WaitFor("a", envtest.Incarnation(2))
 			c.waitTurn(c.send("a", "next"), spec.TurnCompleted)

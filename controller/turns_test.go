@@ -6,6 +6,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/muxlet/muxlet/controller/envtest"
+	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -28,6 +30,10 @@ type chats struct{ *envtest.Env }
 
 func startChats(t *testing.T, config envtest.Config) chats {
 	t.Helper()
+	if config.Policy == (plan.Policy{}) {
+		// A busy host is slow, and no turn of these tests is to fail by that.
+		config.Policy = patient
+	}
 	e := envtest.Make(t, config)
 	e.Write("class-chat.yaml", e.Class(classChat, false))
 	e.Write("class-agent.yaml", e.Class(classAgent, true))
@@ -55,6 +61,26 @@ func (c chats) runs(class string, names ...string) {
 	for _, name := range names {
 		c.WaitFor(name, envtest.Running)
 	}
+}
+
+// asks makes the clients of a session ask something, and waits until one does.
+func (c chats) asks(session string) {
+	c.Helper()
+	c.Behave(session, envtest.Manners{Question: "Really?"})
+	c.WaitFor(session, envtest.Condition(spec.ConditionInputRequired, metav1.ConditionTrue, ""))
+}
+
+// shows waits until a session's pane shows a text.
+func (c chats) shows(session, text string) {
+	c.Helper()
+	pane := c.Panes(session)[0].PaneID
+	c.Eventually("session "+session+" shows "+text, func() bool { return strings.Contains(c.Tmux("capture-pane", "-p", "-t", pane), text) })
+}
+
+// waitEvent waits for an event about a session.
+func (c chats) waitEvent(session, reason string) {
+	c.Helper()
+	c.Eventually("an event "+reason, func() bool { return len(c.Events(session, reason)) > 0 })
 }
 
 // try sends a turn.
