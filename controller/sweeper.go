@@ -95,15 +95,16 @@ func (w *sweeper) sweep(ctx context.Context, saves *sync.WaitGroup) (again time.
 // unavailable is why nothing can be done for a turn because tmux does not answer; empty
 // when it does, or may yet.
 func (w *sweeper) unavailable(t turn.Turn, now time.Time) string {
-	view, mute := w.eyes.mute()
+	view, began, mute := w.eyes.mute()
 	grace := w.policy().UnknownGrace
 	if t.Initial {
 		// It ends with its client.
 		return ""
 	}
 	unknown := view != nil && view.State == observe.ServerUnknown
-	// A server that dies is not known for a moment.
-	settled := mute >= sweepPeriod && (mute >= grace || now.Sub(t.CreatedAt) >= muteAge)
+	// A server that dies is not known for a moment, and one that has not answered before
+	// may do so now: each turn has a look of its own.
+	settled := mute >= sweepPeriod && (mute >= grace && !began.Before(t.CreatedAt) || now.Sub(t.CreatedAt) >= muteAge)
 	switch {
 	case unknown && settled:
 		return view.Message
@@ -113,14 +114,14 @@ func (w *sweeper) unavailable(t turn.Turn, now time.Time) string {
 	return ""
 }
 
-// mute is the last view, and for how long tmux has not answered: since it was first not
-// known, or since a look began that has not come back.
-func (e *eyes) mute() (view *observe.ServerView, mute time.Duration) {
+// mute is the last view, when the look began that gave it, and for how long tmux has not
+// answered: since it was first not known, or since a look began that has not come back.
+func (e *eyes) mute() (view *observe.ServerView, began time.Time, mute time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.Clock.Now()
 	if e.current != nil {
-		view = &e.current.view
+		view, began = &e.current.view, e.current.began
 	}
 	if !e.unknownSince.IsZero() {
 		mute = now.Sub(e.unknownSince)
@@ -128,7 +129,7 @@ func (e *eyes) mute() (view *observe.ServerView, mute time.Duration) {
 	if e.looking != nil {
 		mute = max(mute, now.Sub(e.looking.began))
 	}
-	return view, mute
+	return view, began, mute
 }
 
 // probe asks tmux for a turn whose session's worker has not done so for a while: it may
