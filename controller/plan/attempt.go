@@ -101,7 +101,10 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 	c.Pane, c.PanePID = pane.PaneID, pane.PID
 	p.spendConversation(a)
 	p.serve(c, a)
-	p.rec.Client, p.rec.Attempt, p.rec.Block = c, nil, nil
+	p.rec.Client, p.rec.Attempt = c, nil
+	if b := p.rec.Block; b != nil && b.Reason != spec.ReasonRecordQuarantined {
+		p.rec.Block = nil
+	}
 	p.rec.Incarnation = max(p.rec.Incarnation, a.Incarnation)
 	started := fmt.Sprintf("Started incarnation %d, pid %d, pane %s", c.Incarnation, c.Process.PID, c.Pane)
 	if c.Resumes != "" {

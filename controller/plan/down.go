@@ -250,7 +250,7 @@ func (p *pass) waitForWorld() bool {
 	}
 	if stands, known := p.conversationBlock(b); known {
 		if !stands {
-			p.rec.Block = nil
+			p.endConversationBlock(b)
 			return false
 		}
 		p.rec.Demand = nil

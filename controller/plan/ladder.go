@@ -67,6 +67,7 @@ func (p *pass) settleConversation() bool {
 func (p *pass) turnConversation() {
 	if d := p.rec.Demand; d != nil && d.Fresh {
 		d.Fresh = false
+		p.dropQuarantine()
 		p.rec.AdoptedID = p.rec.Spec.Conversation.ID
 		p.leave(spec.ReplacedFresh, "a person asked for a fresh one")
 	}

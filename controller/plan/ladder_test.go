@@ -229,6 +229,27 @@ func TestALostRecordWaitsForAPerson(t *testing.T) {
 	p := decide(t, build(up(ofRecord(func(r *record.Record) { r.Client = nil }), blocked(spec.ReasonRecordQuarantined)), []given{ofClass(claude)}))
 	require.Equal(t, spec.ReasonAdopted, p.Verdict.Reason)
 	require.NotNil(t, p.Record.Block, "which conversation it has is not known yet")
+
+	t.Run("also when it had a class without conversations before it could be started", func(t *testing.T) {
+		for name, gs := range map[string][]given{
+			"while its start waits": {func(in *Input) { in.Grant = GrantNone }},
+			"once it was started":   nil,
+		} {
+			p := decide(t, of(none, gs...))
+			require.NotNil(t, p.Record.Block, name)
+			p.Record.Attempt = nil
+			again := of(claude)
+			again.Record.Block = p.Record.Block
+			require.Equal(t, spec.ReasonRecordQuarantined, decide(t, again).Verdict.Reason, name)
+		}
+	})
+	t.Run("a wish for a fresh one outlives the wait for its start", func(t *testing.T) {
+		p := decide(t, of(claude, demandsFresh, func(in *Input) { in.Grant = GrantNone }))
+		require.NotNil(t, p.Record.Demand)
+		again := of(claude)
+		again.Record = p.Record
+		require.Equal(t, fresh, runs(decide(t, again)))
+	})
 }
 
 func hears(hs ...Heard) given { return func(in *Input) { in.Heard = append(in.Heard, hs...) } }

@@ -60,6 +60,24 @@ func (p *pass) conversationBlock(b *record.Block) (stands, known bool) {
 	return false, false
 }
 
+// endConversationBlock drops a block that stands no more. That of a lost record stays
+// until a client is started which has a conversation: a start may be long in coming, and
+// what lets it begin now, such as a class without conversations, may be edited away by
+// then.
+func (p *pass) endConversationBlock(b *record.Block) {
+	if b.Reason != spec.ReasonRecordQuarantined {
+		p.rec.Block = nil
+	}
+}
+
+// dropQuarantine: a person has asked for a fresh conversation, or the client that is
+// started has the one that a person has named or that was told.
+func (p *pass) dropQuarantine() {
+	if b := p.rec.Block; b != nil && b.Reason == spec.ReasonRecordQuarantined && p.class.converses() {
+		p.rec.Block = nil
+	}
+}
+
 // worthATry: the conversation that was missing was put back, or a person asks for one
 // more try.
 func (p *pass) worthATry(b *record.Block, c *record.Conversation) bool {

@@ -93,7 +93,8 @@ func (v *verdicts) startOf(in Input, p Plan, a *record.Attempt) {
 	}
 	h := in.Hold
 	v.must(h.Reason == "" || in.Record.Demand != nil || in.Record.Intent != nil || !h.Until.IsZero() && !h.Until.After(in.Now), "a start while the credential is held")
-	v.must(p.Record.Block == nil, "a start although a block stands")
+	b := p.Record.Block
+	v.must(b == nil || b.Reason == spec.ReasonRecordQuarantined && !class.converses(), "a start although a block stands")
 	v.must(a.Order.Directory == in.Workspace.Path, "a start in a directory that nobody has looked at")
 	if a.Resumes == "" {
 		v.freshStart(in, p, class, a)

@@ -391,6 +391,8 @@ func (w *world) heed(p Plan) {
 		w.calmAgents()
 	case spec.ReasonConversationElsewhere:
 		w.disk, _ = Apply(w.disk, RequestResume, w.now)
+	case spec.ReasonRecordQuarantined:
+		w.disk, _ = Apply(w.disk, RequestFresh, w.now)
 	}
 	if p.Verdict.Reason != spec.ReasonNameConflict {
 		return

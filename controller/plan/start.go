@@ -211,6 +211,7 @@ func (p *pass) start() bool {
 	if p.awaitArgument() {
 		return true
 	}
+	p.dropQuarantine()
 	p.assignConversation()
 	a := p.newAttempt()
 	p.beginWith(a)

@@ -178,7 +178,6 @@ func (w *world) blank(p Plan) {
 	if a != nil && runs(p) != "" && a.Resumes == "" {
 		class := classNamed(a.Spec.ClientClassName)
 		require.False(w.t, w.lost && class.converses(), "a lost record was followed by %s", runs(p))
-		w.lost = false
 	}
 	w.lost = w.lost && p.Record.Conversation == nil
 }
