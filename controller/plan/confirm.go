@@ -28,12 +28,13 @@ func (p *pass) confirm(t *turn.Turn) {
 
 // prompted is when the client told that t was submitted; zero when it did not. One that
 // was told without what it was may be a person's, unless the prompt is known to have
-// reached the client.
+// reached the client; or it comes from the client's own queue, where others may stand
+// before t.
 func (p *pass) prompted(t *turn.Turn) time.Time {
 	if p.Told.Attempt != t.Attempt {
 		return time.Time{}
 	}
-	reached := t.Method != spec.SubmitPaste || !t.PastedAt.IsZero()
+	reached := t.Method == spec.SubmitArgument || t.Method == spec.SubmitPaste && !t.PastedAt.IsZero()
 	for _, told := range p.Told.Prompted {
 		switch {
 		case told.At.Before(t.HandedAt):
@@ -45,17 +46,18 @@ func (p *pass) prompted(t *turn.Turn) time.Time {
 }
 
 // filed is when the client began a turn, or has ended one, by its own files; zero when
-// they do not tell. Before the submit key that was not t. While a client that queues
-// turns works on another, the end of that tells nothing.
+// they do not tell. Before the submit key that was not t. Of a client that queues turns
+// they do not tell which it was: another may have stood in its queue before t.
 func (p *pass) filed(t *turn.Turn) time.Time {
 	if !p.sees(t) || t.Method == spec.SubmitPaste && t.Submits == 0 {
 		return time.Time{}
 	}
 	s, known := p.submitOfClient(p.rec.Client)
 	switch {
+	case t.Method == spec.SubmitQueue, known && s.queues():
 	case !p.Sight.WorkingSince.IsZero() && !p.Sight.WorkingSince.Before(t.HandedAt):
 		return p.Sight.WorkingSince
-	case known && !s.queues() && t.Method == spec.SubmitPaste && !p.Sight.TurnAt.Before(t.SubmittedAt):
+	case known && t.Method == spec.SubmitPaste && !p.Sight.TurnAt.Before(t.SubmittedAt):
 		return t.SubmittedAt
 	}
 	return time.Time{}

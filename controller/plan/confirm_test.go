@@ -51,6 +51,7 @@ func TestAClientConfirmsItsTurnItself(t *testing.T) {
 		{name: "that a turn has ended since", in: of(acts(spec.ActivityIdle, turnEnded(time.Second))), is: []string{isCompleted}},
 		{name: "that one has ended before the key", in: of(acts(spec.ActivityIdle, turnEnded(9*time.Second))), is: []string{isDelivering}},
 		{name: "of a client that queues the end may be another's", in: of(ofClass(wrapper), acts(spec.ActivityIdle, turnEnded(time.Second))), is: []string{isDelivering}},
+		{name: "of a client that queues the work may be another's", in: of(ofClass(wrapper), acts(spec.ActivityWorking, filesWork(7*time.Second)), screen(observe.ComposingUnknown)), is: []string{isDelivering}},
 		{name: "what its files say before a key is another's", in: unpasted(acts(spec.ActivityIdle, filesWork(time.Second), turnEnded(time.Second))), is: []string{isDelivering}},
 		{name: "a turn that is short is told of at once", in: of(tells(promptedAgo(7*time.Second, "d1"), doneTurn(6*time.Second))), is: []string{isCompleted}},
 	})

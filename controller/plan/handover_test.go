@@ -95,6 +95,8 @@ func TestAQueueIsUsedInAConversationThatHasBegun(t *testing.T) {
 		{name: "and nothing tells of it", in: of(queued(func(t *turn.Turn) { t.HandedAt = ago(30 * time.Second) }), did(1)), is: []string{"Over delivered=Unknown(NotConfirmed) completed=Unknown(NotConfirmed)"}},
 		{name: "the daemon was restarted", in: of(queued(func(t *turn.Turn) { t.HandedAt = ago(30 * time.Second) })), is: []string{"Over delivered=Unknown(Interrupted) completed=Unknown(NotConfirmed)"}},
 		{name: "its client tells", in: of(queued(), did(1, doneAgo(9*time.Second)), tells(promptedAgo(time.Second, "d1"))), is: []string{"Delivered"}},
+		{name: "it works: on what stood in its queue before", in: of(queued(), did(1, doneAgo(9*time.Second)), acts(spec.ActivityWorking, filesWork(time.Second))), is: []string{isDelivering}},
+		{name: "and tells of that, without what it was", in: of(queued(), did(1, doneAgo(9*time.Second)), tells(promptedAgo(time.Second, ""))), is: []string{isDelivering}},
 		{name: "its client ends: it is in a queue that outlives it", in: of(queued(), exited(1), did(1, doneAgo(9*time.Second)), func(in *Input) { in.Grant = GrantNone }), is: []string{"Over delivered=Unknown(ClientDied) completed=Unknown(NotConfirmed)"}},
 	})
 }
