@@ -87,13 +87,19 @@ var stalling = map[string]bool{
 }
 
 // answer fails a turn that is pending when it is known that it cannot be handed over
-// before its deadline, or not without a person. The sender learns why, at once.
-func (p *pass) answer(t *turn.Turn) {
+// before its deadline, or not without a person. The sender learns why, at once. One that
+// was returned in this pass, after its client had ended, is judged in the next.
+func (p *pass) answer(t *turn.Turn, returned bool) {
 	v := p.plan.Verdict
 	p.refuseUnwanted(t)
 	// One that was taken back may be late by now.
 	*t, _ = Expire(*t, Verdict{Reason: t.Delivered.Reason, Message: t.Delivered.Message}, p.Now)
 	if t.Phase != turn.Pending {
+		return
+	}
+	if returned {
+		// It asked for nothing when the rules decided, and does from now on.
+		p.again(soon)
 		return
 	}
 	late := !p.plan.NextAttempt.IsZero() && !t.Deadline.IsZero() && p.plan.NextAttempt.After(t.Deadline)

@@ -167,10 +167,11 @@ func (p *pass) queue(t *turn.Turn, c *record.Client, s submit) bool {
 }
 
 // awaitArgument: the turn with which a client is to begin is not the one whose prompt
-// was looked up.
+// was looked up, or the end of its last client is still to be made its own at the end of
+// this pass. A client that began without it would have to be ended for it.
 func (p *pass) awaitArgument() bool {
 	t := p.first()
-	if t == nil || submitOf(p.class).Method != spec.SubmitArgument || t.Name == p.Turns[0].Name {
+	if t == nil || submitOf(p.class).Method != spec.SubmitArgument || t.Name == p.Turns[0].Name && t.Phase == turn.Pending {
 		return false
 	}
 	return p.say(spec.ReasonStarting, fmt.Sprintf("turn %s is next", t.Name), soon)

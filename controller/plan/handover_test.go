@@ -109,6 +109,7 @@ func TestAnArgumentIsGivenAtAStartOnly(t *testing.T) {
 	launched := func(gs ...given) Input {
 		return starting(append([]given{ofClass(arguer), sent(with), ofRecord(func(r *record.Record) { r.Attempt.Turn = "shop-1" })}, gs...)...)
 	}
+	another := func(in *Input) { in.New.ID = "a5" }
 	running := func(gs ...given) Input {
 		return live(append([]given{func(in *Input) {
 			in.Turns = []turn.Turn{delivering(1, spec.SubmitArgument, 10*time.Second, pastedFor(9*time.Second))}
@@ -131,6 +132,10 @@ func TestAnArgumentIsGivenAtAStartOnly(t *testing.T) {
 		}},
 		{name: "while it starts nothing is known", in: launched(), again: pollReceipt},
 		{name: "its launcher has failed", in: launched(failed(spec.ReasonExecFailed), func(in *Input) { in.Grant = GrantNone }), is: []string{"Pending delivered=False(Starting)"}},
+		{name: "the next client does not begin without it", in: launched(failed(spec.ReasonExecFailed), another), is: []string{"Pending delivered=False(Starting)"}, reason: spec.ReasonStarting, again: soon, also: func(t *testing.T, p Plan) {
+			require.Nil(t, p.Record.Attempt)
+		}},
+		{name: "a session that rests is woken by it again", in: launched(failed(spec.ReasonExecFailed), another, ofSpec(onDemand)), is: []string{"Pending delivered=False(Starting)"}, again: soon},
 		{name: "it was executed: a class that reports tells", in: launched(receipt(observe.StageExec, time.Second), seesClient(marked(4, 200))), reason: spec.ReasonStarted, also: func(t *testing.T, p Plan) {
 			require.Equal(t, ago(time.Second), p.Turns[0].PastedAt)
 			require.False(t, p.Record.Client.InitialDue, "its conversation has had its first turn")

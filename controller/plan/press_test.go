@@ -36,6 +36,7 @@ func TestAPasteIsNeverRepeated(t *testing.T) {
 		{name: "tmux has told that it was done", in: handing(one, nil, did(1, doneAgo(100*time.Millisecond))), is: []string{isDelivering}, again: 200 * time.Millisecond, also: func(t *testing.T, p Plan) {
 			require.Equal(t, ago(100*time.Millisecond), p.Turns[0].PastedAt)
 		}},
+		{name: "it was refused since the client had died: it wakes a session that rests", in: handing(one, nil, did(1, nothing), ofSpec(onDemand), exited(1)), is: []string{"Pending delivered=False(Pending)"}, reason: spec.ReasonDormant, again: soon},
 		{name: "it was refused: nothing was handed over", in: handing(one, nil, did(1, nothing)), is: []string{"Pending delivered=False(Pending)"}, waits: spec.ReasonPending, again: pollTurn, also: func(t *testing.T, p Plan) {
 			require.Empty(t, p.Turns[0].Attempt)
 			require.Equal(t, "the pane is dead", p.Turns[0].Delivered.Message)

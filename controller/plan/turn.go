@@ -77,7 +77,7 @@ func (p *pass) concludeTurns() {
 		p.judgeUnderWay(&p.turns[i])
 	}
 	for i := range p.turns {
-		p.answer(&p.turns[i])
+		p.answer(&p.turns[i], p.Turns[i].Phase != turn.Pending && p.rec.Client == nil)
 	}
 	p.sayWaiting()
 	for i := range p.turns {
