@@ -158,32 +158,49 @@ func (c *Controller) makeInitial(s *session, p *plan.Plan) error {
 }
 
 // saveTurns writes down what the plan makes of the turns, before anything is done about
-// them. When one has changed meanwhile, or cannot be saved, nothing is done.
-func (c *Controller) saveTurns(s *session, in plan.Input, p *plan.Plan) (saved bool) {
+// them. When the one that the plan's action is about has changed meanwhile, or cannot be
+// saved, the action is not done. What becomes of the others stops nothing.
+func (c *Controller) saveTurns(s *session, in plan.Input, p *plan.Plan) (act bool) {
+	var failure error
+	act = true
 	for _, next := range p.Turns {
 		err := c.updateTurn(next)
-		switch {
-		case err == nil:
+		if err == nil {
 			continue
-		case outdated(err):
-			c.Log.V(1).Info("Turn has changed meanwhile", "session", s.name, "turn", next.Name)
-			c.takeBack(s, p)
-			p.RequeueAfter = time.Millisecond
-		default:
-			c.Log.Error(err, "Turn was not saved", "session", s.name, "turn", next.Name)
-			c.takeBack(s, p)
-			p.Verdict = plan.Verdict{Rule: "Save", Reason: spec.ReasonStateUnwritable, Message: err.Error()}
-			p.Waiting, p.RequeueAfter = p.Verdict, unwritableRetry
 		}
-		c.settleTold(s, err)
-		return false
+		if failure == nil || outdated(failure) {
+			failure = err
+		}
+		if act && actsFor(p, next.Name) {
+			act = false
+			c.takeBack(s, p)
+		}
+		if outdated(err) {
+			c.Log.V(1).Info("Turn has changed meanwhile", "session", s.name, "turn", next.Name)
+			continue
+		}
+		c.Log.Error(err, "Turn was not saved", "session", s.name, "turn", next.Name)
 	}
-	c.settleTold(s, nil)
-	if len(p.Turns) > 0 && len(in.Turns) > 1 && p.RequeueAfter == 0 {
+	c.settleTold(s, failure)
+	switch {
+	case failure != nil && !outdated(failure):
+		p.Verdict = plan.Verdict{Rule: "Save", Reason: spec.ReasonStateUnwritable, Message: failure.Error()}
+		p.Waiting, p.RequeueAfter = p.Verdict, unwritableRetry
+	case failure != nil:
+		p.RequeueAfter = time.Millisecond
+	case len(p.Turns) > 0 && len(in.Turns) > 1 && p.RequeueAfter == 0:
 		// What comes next may be due.
 		p.RequeueAfter = time.Millisecond
 	}
-	return true
+	return act
+}
+
+// actsFor says whether the plan's action is about the turn of that name.
+func actsFor(p *plan.Plan, name string) bool {
+	if a := p.Record.Attempt; starts(p.Action.Kind) && a != nil {
+		return a.Turn == name
+	}
+	return handsOver(p.Action.Kind) && p.Action.Turn.Name == name
 }
 
 // takeBack leaves out the plan's action. A start whose attempt is on disk is known to
