@@ -170,8 +170,13 @@ func (c *Controller) hear(s *session, r observe.Report, done func(error)) (settl
 		r.Conversation = ""
 	}
 	t.noteTurn(r)
+	if c.turnsAwait(s, r) {
+		recorded, taken := bothOf(done)
+		done, t.answers = recorded, append(t.answers, taken)
+		c.queue.Add(s.name)
+	}
 	if t.note(s.rec, r, done) {
-		c.answer(s, t, r, done)
+		done(nil)
 		settled = true
 	}
 	c.showReported(s, t.reportedAt)
@@ -179,16 +184,32 @@ func (c *Controller) hear(s *session, r observe.Report, done func(error)) (settl
 	return settled
 }
 
-// answer answers a report of which no record is written. One that a turn in the client's
-// hands may end by waits until that is on disk: the hook has spooled it, and the next
-// daemon gets it from there. c.mu is held.
-func (c *Controller) answer(s *session, t *telling, r observe.Report, done func(error)) {
-	if !tellsOfTurns(r.Kind) || !c.book.inHand(s.rec.UID) {
-		done(nil)
-		return
+// turnsAwait says whether a turn in the client's hands may end by a report. It is answered
+// when that is on disk: the hook has spooled it, and the next daemon gets it from there.
+// c.mu is held.
+func (c *Controller) turnsAwait(s *session, r observe.Report) bool {
+	return tellsOfTurns(r.Kind) && c.book.inHand(s.rec.UID)
+}
+
+// bothOf are two halves of an answer: done is called once both were given, with the first
+// error of them.
+func bothOf(done func(error)) (a, b func(error)) {
+	missing, failure := 2, error(nil)
+	half := func(given *bool) func(error) {
+		return func(err error) {
+			if failure == nil {
+				failure = err
+			}
+			if !*given {
+				*given = true
+				missing--
+			}
+			if missing == 0 {
+				done(failure)
+			}
+		}
 	}
-	t.answers = append(t.answers, done)
-	c.queue.Add(s.name)
+	return half(new(bool)), half(new(bool))
 }
 
 // showReported tells when the client last reported anything, without a pass: a

@@ -13,8 +13,10 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
 	"github.com/muxlet/muxlet/controller/turn"
+	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -72,4 +74,31 @@ func TestATurnThatChangesMeanwhileStopsOnlyWhatIsDoneForIt(t *testing.T) {
 	other := plan.Plan{Action: actuate.Action{Kind: actuate.ActionPaste, Turn: actuate.Turn{Name: second.Name}}, Turns: []turn.Turn{second.Begin(time.Now(), spec.SubmitPaste, 1, "x", "")}}
 	require.False(t, c.saveTurns(s, plan.Input{}, &other))
 	require.Equal(t, actuate.ActionNone, other.Action.Kind, "what was taken back is not handed over")
+}
+
+// The first prompt of a conversation changes the record as well: a hook that was answered
+// after that alone would have told nobody when the daemon is killed before the turn is saved.
+func TestAReportIsAnsweredWhenItsTurnIsOnDiskToo(t *testing.T) {
+	for name, begun := range map[string]bool{"the conversation begins": false, "it has begun": true} {
+		t.Run(name, func(t *testing.T) {
+			c, s := queueing(t)
+			s.rec.Client = &record.Client{Attempt: "x", Incarnation: 1}
+			s.rec.Conversation = &record.Conversation{ID: "c", Begun: begun}
+			made := c.queued(t, s)
+			_, err := c.TurnStore.Update(made.Begin(time.Now(), spec.SubmitPaste, 1, "x", "c"))
+			require.NoError(t, err)
+			answered := 0
+			c.mu.Lock()
+			c.hear(s, observe.Report{Kind: observe.ReportPrompted, Conversation: "c", At: time.Now(), Mark: observe.Mark{Attempt: "x"}}, func(error) { answered++ })
+			c.mu.Unlock()
+			in := plan.Input{}
+			c.gatherTurns(s, &in)
+			heard := len(c.heardOf(s))
+			require.Len(t, in.Told.Prompted, 1)
+			c.settleHeard(s, heard, nil)
+			require.Zero(t, answered, "the record is on disk, and the turn is not")
+			require.True(t, c.saveTurns(s, in, &plan.Plan{}))
+			require.Equal(t, 1, answered)
+		})
+	}
 }
