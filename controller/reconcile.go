@@ -282,6 +282,13 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	s.reports = nil
 	delete(c.desired.Sessions, s.name)
 	c.mu.Unlock()
+	// One that was made meanwhile has nobody else who ends it: its sender looks for the
+	// session after it is kept.
+	if len(c.book.open(s.rec.UID)) > 0 {
+		if err := c.endTurns(s); err != nil {
+			c.Log.Error(err, "Turns of a removed session were not ended", "session", s.name)
+		}
+	}
 	c.book.forget(s.rec.UID)
 	for process := range s.watched {
 		c.eyes.forget(process)
