@@ -118,7 +118,11 @@ func (p *pass) completeByFiles(t *turn.Turn, since time.Time) {
 func (p *pass) closeSilent(t *turn.Turn) {
 	s, known := p.submitOfClient(p.rec.Client)
 	switch {
-	case p.rec.Client == nil || p.rec.Client.Attempt != t.Attempt || p.Seen.Sight == SightKnown && p.Seen.Client == observe.Gone:
+	case p.rec.Client == nil || p.rec.Client.Attempt != t.Attempt:
+		if p.Now.Sub(later(t.DeliveredAt, p.Started)) >= staleWindow {
+			*t = t.Unreported(p.Now, "what became of its client is not known")
+		}
+	case p.Seen.Sight == SightKnown && p.Seen.Client == observe.Gone:
 	case known && !s.reports && !s.working:
 		*t = t.Unreported(p.Now, "clients of its class do not tell how a turn ends")
 	case known && !s.reports:

@@ -123,6 +123,11 @@ func TestATurnEndsWithItsClient(t *testing.T) {
 		return stopping(reason, append([]given{ofClass(claude), has(begunConversation()), termed(time.Second), stopped(exited(0)), calm}, gs...)...)
 	}
 	terminated := intends(record.IntentTerminate, 3)
+	twins := func(in *Input) {
+		in.Record.Client, in.Seen.Panes = nil, nil
+		in.Seen.Clients = []observe.MarkedProcess{marked(3, 100), marked(2, 101)}
+		in.Seen.Client = observe.LivenessUnknown
+	}
 	lost := func(reason string) string { return "Over delivered=True(Delivered) completed=False(" + reason + ")" }
 	checkTurns(t, []turnRow{
 		{name: "before a key: nothing was submitted", in: able(begun(), did(1), exited(1), calm), is: []string{"Over delivered=False(ClientDied) retryable"}},
@@ -134,6 +139,9 @@ func TestATurnEndsWithItsClient(t *testing.T) {
 		{name: "nor when its record was lost meanwhile", in: able(sent(delivered(1, time.Second)), blind, ofRecord(func(r *record.Record) { r.Client = nil }))},
 		{name: "not before its end is accounted for", in: able(sent(delivered(1, time.Second)), gone(0), dead(0, nil, 0)), reason: spec.ReasonDied, action: "Reap"},
 		{name: "not while a lost record is followed by an adoption", in: able(sent(delivered(1, time.Second)), ofRecord(func(r *record.Record) { r.Client = nil })), reason: spec.ReasonAdopted},
+		{name: "nor while of two clients nobody knows which to keep", in: able(sent(delivered(1, time.Second)), twins), reason: spec.ReasonDuplicateClient},
+		{name: "unless that goes on", in: able(sent(delivered(1, staleWindow)), twins), is: []string{isUnreported}, reason: spec.ReasonDuplicateClient},
+		{name: "in the hand-over as well", in: able(sent(delivering(1, spec.SubmitPaste, staleWindow)), twins), is: []string{"Over delivered=Unknown(NotConfirmed) completed=Unknown(NotConfirmed)"}, reason: spec.ReasonDuplicateClient},
 		{name: "with a server that was lost", in: able(sent(delivered(1, time.Minute)), noServer, gone(time.Second)), is: []string{lost(spec.ReasonClientDied)}},
 		{name: "terminated with a turn", in: stopped(record.StopTerminated, terminated, sent(delivered(1, time.Minute))), is: []string{lost(spec.ReasonTerminated)}},
 		{name: "terminated in the hand-over", in: stopped(record.StopTerminated, terminated, begun(key...)), is: []string{"Over delivered=Unknown(Terminated) completed=Unknown(NotConfirmed)"}},

@@ -106,8 +106,9 @@ var stoppedFor = map[record.StopReason]string{
 func (p *pass) closeWindow(t *turn.Turn) {
 	c := p.rec.Client
 	if c == nil || c.Attempt != t.Attempt {
-		if p.Seen.Sight != SightKnown && p.Now.Sub(later(t.HandedAt, p.Started)) >= staleWindow {
-			*t = t.GiveUp(p.Now, spec.ReasonNotConfirmed, "tmux has not answered since it was handed over: attach and see whether the client has it, before it is sent again")
+		starts := p.Seen.Sight == SightKnown && p.rec.Attempt != nil && p.rec.Attempt.ID == t.Attempt
+		if !starts && p.Now.Sub(later(t.HandedAt, p.Started)) >= staleWindow {
+			*t = t.GiveUp(p.Now, spec.ReasonNotConfirmed, "what became of its client is not known since it was handed over: attach and see whether the client has it, before it is sent again")
 		}
 		return
 	}
