@@ -105,6 +105,9 @@ type Turn struct {
 	// the program's cursor must still be. Where it alone does not hold the action is
 	// Refused with spec.ReasonCursorMoved.
 	Cursor *observe.Cursor
+	// Continues, of ActionPaste, is a pattern of prompts behind which a space is pasted,
+	// since the client would make a new line of the submit key.
+	Continues string
 	// Command of ActionQueue: its words may have $(PROMPT), and the variables of
 	// Variables. Without $(PROMPT) it reads the prompt from its standard input.
 	Command   []string

@@ -213,6 +213,10 @@ type ClassComposer struct {
 	// and (?P<characters>…) catch is how many of them the paste has, so that another one is
 	// not taken for the prompt. It needs Pattern.
 	Pasted string `json:"pasted,omitempty"`
+	// Continues is a regular expression (RE2, multi-line) that a prompt matches after whose
+	// end the client takes the submit key for a new line, such as \\\z. A space is pasted
+	// behind such a prompt.
+	Continues string `json:"continues,omitempty"`
 }
 
 // DisplayTurnStatus computes the word of the STATUS column of a turn.

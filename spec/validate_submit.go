@@ -35,7 +35,8 @@ func validateComposer(c *ClassComposer, path *field.Path) field.ErrorList {
 	if c.Pattern == "" && c.Pasted != "" {
 		errs = append(errs, field.Invalid(pasted, c.Pasted, "it is looked for in what composer.pattern finds, which is not given"))
 	}
-	return append(errs, validatePattern(pasted, c.Pasted)...)
+	errs = append(errs, validatePattern(pasted, c.Pasted)...)
+	return append(errs, validatePattern(path.Child("continues"), c.Continues)...)
 }
 
 func validateQueueCommand(s *ClassSubmit, at *field.Path) field.ErrorList {

@@ -50,6 +50,7 @@ func TestWaysToTakeATurnThatCannotWorkAreRefused(t *testing.T) {
 		"composer everywhere": {func(s *ClassSubmit) { s.Composer.Pattern = "(?P<text>.*)" }, `spec.submit.composer.pattern: "(?P<text>.*)" matches an empty screen, and so says nothing`},
 		"pasted":              {func(s *ClassSubmit) { s.Composer = ClassComposer{Pattern: "^> (?P<text>.*)$", Pasted: "[Pasted"} }, "spec.submit.composer.pasted: is no regular expression (RE2): missing closing ]: `[Pasted`"},
 		"pasted anything":     {func(s *ClassSubmit) { s.Composer = ClassComposer{Pattern: "^> (?P<text>.*)$", Pasted: ".*"} }, `spec.submit.composer.pasted: ".*" matches an empty screen, and so says nothing`},
+		"continues":           {func(s *ClassSubmit) { s.Composer.Continues = "(" }, "spec.submit.composer.continues: is no regular expression (RE2): missing closing ): `(`"},
 		"pasted nowhere":      {func(s *ClassSubmit) { s.Composer.Pasted = "Pasted" }, "spec.submit.composer.pasted: it is looked for in what composer.pattern finds, which is not given"},
 		"queue of nobody":     {func(s *ClassSubmit) { s.Method = SubmitQueue }, "spec.submit.command: is required: it puts the prompt, which it reads from its standard input, into the client's own queue, such as [agent, queue, $(CONVERSATION_ID)]"},
 		"queue's program":     {func(s *ClassSubmit) { s.Method, s.Command = SubmitQueue, []string{""} }, "spec.submit.command[0]: the program's name is empty"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/actuate/prompt"
+	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/observe/tmux"
 	"github.com/muxlet/muxlet/spec"
 )
@@ -33,6 +34,9 @@ func (t *Actuator) paste(ctx context.Context, a actuate.Action) actuate.Outcome 
 	text, err := prompt.Read(a.Turn.PromptFile, spec.MaxPromptBytes)
 	if err != nil {
 		return failed(spec.ReasonPromptLost, fmt.Sprintf("Turn %s was not handed over: %v; send it again.", a.Turn.Name, err))
+	}
+	if re := observe.Compiled(a.Turn.Continues); re != nil && re.MatchString(text) {
+		text += " "
 	}
 	name := t.buffers.begin(t.bufferPrefix())
 	defer t.buffers.end(name)

@@ -5,6 +5,7 @@ package tmux
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -89,6 +90,20 @@ func TestAPromptIsPastedAsItIs(t *testing.T) {
 	h.done(h.pastes(p, strange))
 	h.eventuallyReads(file, "\x1b[200~"+strange+"\x1b[201~")
 	h.noBuffers()
+}
+
+// Claude Code makes a new line of a \ and the submit key, and the prompt stays where it
+// is.
+func TestASpaceIsPastedBehindAPromptThatWouldGoOn(t *testing.T) {
+	h := newServer(t)
+	for prompt, want := range map[string]string{`in C:\shop\`: `in C:\shop\ `, "in C:\\\nshop": "in C:\\\nshop"} {
+		file := filepath.Join(h.dir, fmt.Sprint(len(want)))
+		p := h.reader(h.create(fmt.Sprint("shop-", len(want))), file)
+		a := h.pastes(p, prompt)
+		a.Turn.Continues = `\\\z`
+		h.done(a)
+		h.eventuallyReads(file, want)
+	}
 }
 
 func TestAMegabyteIsPastedByteByByte(t *testing.T) {

@@ -25,7 +25,7 @@ var (
 		ConfigDirectory: spec.ClassDirectory{Env: "CLAUDE_CONFIG_DIR", Default: "$(HOME)/.claude"},
 		Conversation:    spec.ClassConversation{Identity: spec.IdentityAssigned, Transcript: "/t/$(CONVERSATION_ID)", TranscriptPattern: "user", NotFoundPattern: "No conversation"},
 		Reports:         spec.ReportsClaude,
-		Submit:          spec.ClassSubmit{Composer: spec.ClassComposer{Pattern: "> (?P<text>.*)"}},
+		Submit:          spec.ClassSubmit{Composer: spec.ClassComposer{Pattern: "> (?P<text>.*)", Continues: `\\\z`}},
 		Env:             []spec.EnvVar{{Name: "COLORTERM", Value: "truecolor"}}, UnsetEnv: []string{"CLAUDECODE"},
 	}}
 	codex = Class{Name: spec.ClassCodex, Spec: &spec.ClientClassSpec{

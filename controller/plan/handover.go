@@ -89,6 +89,7 @@ func (p *pass) offer(t *turn.Turn, c *record.Client) bool {
 	}
 	p.begin(t, c, method)
 	p.plan.Action = actuate.Action{Kind: actuate.ActionPaste, Server: p.Seen.Server, Pane: pane.Pane, Turn: p.act(t)}
+	p.plan.Action.Turn.Continues = s.Composer.Continues
 	return p.tell(t, c, spec.ReasonDelivering, "it is pasted", soon)
 }
 

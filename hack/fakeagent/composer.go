@@ -22,6 +22,9 @@ type manners struct {
 	label func(text string, nth int) string
 	// sticks: the mark stays beside the first line that is seen of a text that is too high.
 	sticks bool
+	// continues: of a \ at the end Enter makes a new line, and white space at the end is
+	// dropped.
+	continues bool
 	// told is what the hook is told of what was pasted and typed.
 	told func(pieces []piece) string
 }
@@ -99,6 +102,13 @@ func (c *composer) take() (s submission, ok bool) {
 	if s.text = strings.TrimRight(s.text, "\n"); strings.TrimSpace(s.text) == "" {
 		return submission{}, false
 	}
+	if n := len(c.pieces) - 1; c.continues && c.pieces[n].label == "" {
+		if head, found := strings.CutSuffix(c.pieces[n].text, `\`); found {
+			c.pieces[n].text = head + "\n"
+			return submission{}, false
+		}
+		s.text = strings.TrimRight(s.text, " \n")
+	}
 	if s.told = s.text; c.told != nil {
 		s.told = c.told(c.pieces)
 	}
@@ -134,6 +144,7 @@ func faint(text string) string { return "\x1b[2m" + text + "\x1b[22m" }
 // claudeManners as measured of Claude Code 2.1.332: a paste of more than three lines or
 // 800 characters has a label, and comes to the hook between two lines.
 var claudeManners = manners{
+	continues: true,
 	label: func(text string, nth int) string {
 		newlines := strings.Count(text, "\n")
 		switch {

@@ -96,7 +96,7 @@ func TestAPromptOfManyLinesIsOneTurnOfAnAgent(t *testing.T) {
 		well := 0
 		for i, prompt := range []string{
 			"alpha", "one\ntwo\tthree\n\n  four\n", strings.Repeat("a line of many\n", 90),
-			strings.Repeat("0123456789abcdef grüße 🎉 e\u0301\n", 1000), "omega",
+			strings.Repeat("0123456789abcdef grüße 🎉 e\u0301\n", 1000), `in C:\shop\`, "omega",
 		} {
 			if w.completes(w.sends("s", prompt, i+1, "alpha")) {
 				well++
