@@ -41,8 +41,8 @@ type Input struct {
 	// Rival is the other session that has that conversation; empty when none has.
 	Rival string
 	// Heard are the conversations that the present client has told of, oldest first. Those
-	// of an incarnation above the one of the plan's record were not heard yet and are to
-	// be given again.
+	// of an incarnation above the one of the plan's record, or of its pending attempt,
+	// were not heard yet and are to be given again.
 	Heard []Heard
 	// Sight is what the present client shows.
 	Sight observe.Sight

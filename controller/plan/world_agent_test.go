@@ -182,12 +182,14 @@ func (w *world) blank(p Plan) {
 	w.lost = w.lost && p.Record.Conversation == nil
 }
 
-// heard: the daemon has saved what it was told.
+// heard: the daemon has saved what it was told. Reports of a pending attempt's client wait
+// until the record knows that client, as they do in the controller (senderEarly).
 func (w *world) heard() {
 	var waiting []Heard
 	for _, h := range w.reports {
+		a := w.disk.Attempt
 		switch {
-		case h.Incarnation > w.disk.Incarnation:
+		case h.Incarnation > w.disk.Incarnation, a != nil && h.Incarnation == a.Incarnation:
 			waiting = append(waiting, h)
 		case h.Incarnation == w.spent:
 			w.told = h.ID
