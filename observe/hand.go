@@ -20,10 +20,10 @@ import (
 const manyShown = 100
 
 // JudgeHand looks for the input line of a client on its screen, and says whether the
-// prompt stands in it. At is left to the caller.
+// prompt stands in it, or is a command. At is left to the caller.
 func JudgeHand(class *spec.ClientClassSpec, s Screen, prompt string) Hand {
 	lines := s.Lines[min(s.Visible, len(s.Lines)):]
-	h := Hand{Cursor: s.Cursor, Digest: screenDigest(lines)}
+	h := Hand{Cursor: s.Cursor, Digest: screenDigest(lines), Command: Matches(class.Submit.Composer.Commands, prompt)}
 	all, found := composed(class, lines)
 	strong := all
 	if s.Strong != nil {

@@ -165,3 +165,16 @@ func TestADigestOfAScreenIsOfWhatIsVisible(t *testing.T) {
 	assert.NotEqual(t, one.Digest, JudgeHand(class, Screen{Lines: []string{"old", "ab"}, Visible: 1}, "x").Digest)
 	assert.NotEmpty(t, JudgeHand(class, Screen{Visible: 5}, "x").Digest)
 }
+
+func TestACommandOfTheClientsOwnIsNoPrompt(t *testing.T) {
+	for _, name := range []string{spec.ClassClaude, spec.ClassCodex} {
+		class := &spec.ResolveClass(name, nil).Spec
+		for prompt, command := range map[string]bool{
+			"/clear": true, "/model opus": true, "/my-plugin:do it now": true, "!ls -l": true,
+			"/etc/passwd has a line too many": false, " /clear": false, "/clear\nand more": false, "clear": false, "/": false, "what is /clear": false, "wow!": false, "!": false,
+		} {
+			assert.Equal(t, command, JudgeHand(class, Screen{}, prompt).Command, "%s: %q", name, prompt)
+		}
+	}
+	assert.False(t, JudgeHand(&spec.ResolveClass(spec.ClassExec, nil).Spec, Screen{}, "/clear").Command)
+}

@@ -32,6 +32,9 @@ type Hand struct {
 	Cursor Cursor
 	// Digest of all that the screen showed.
 	Digest string
+	// Command: the client takes the prompt for a command of its own, of which no report
+	// tells.
+	Command bool
 	// Working and Attention are what the class's rules make of the same screen, which is
 	// newer than what a Sight knows.
 	Working   bool

@@ -217,6 +217,10 @@ type ClassComposer struct {
 	// end the client takes the submit key for a new line, such as \\\z. A space is pasted
 	// behind such a prompt.
 	Continues string `json:"continues,omitempty"`
+	// Commands is a regular expression (RE2, multi-line) that a prompt matches which the
+	// client takes for a command of its own, such as \A/\w+\z, and of which no report
+	// tells: it is delivered once it has left the input line. It needs Pattern.
+	Commands string `json:"commands,omitempty"`
 }
 
 // DisplayTurnStatus computes the word of the STATUS column of a turn.

@@ -36,6 +36,11 @@ func validateComposer(c *ClassComposer, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(pasted, c.Pasted, "it is looked for in what composer.pattern finds, which is not given"))
 	}
 	errs = append(errs, validatePattern(pasted, c.Pasted)...)
+	commands := path.Child("commands")
+	if c.Pattern == "" && c.Commands != "" {
+		errs = append(errs, field.Invalid(commands, c.Commands, "without composer.pattern it is not known when one has left the input line"))
+	}
+	errs = append(errs, validatePattern(commands, c.Commands)...)
 	return append(errs, validatePattern(path.Child("continues"), c.Continues)...)
 }
 

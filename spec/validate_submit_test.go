@@ -50,6 +50,8 @@ func TestWaysToTakeATurnThatCannotWorkAreRefused(t *testing.T) {
 		"composer everywhere": {func(s *ClassSubmit) { s.Composer.Pattern = "(?P<text>.*)" }, `spec.submit.composer.pattern: "(?P<text>.*)" matches an empty screen, and so says nothing`},
 		"pasted":              {func(s *ClassSubmit) { s.Composer = ClassComposer{Pattern: "^> (?P<text>.*)$", Pasted: "[Pasted"} }, "spec.submit.composer.pasted: is no regular expression (RE2): missing closing ]: `[Pasted`"},
 		"pasted anything":     {func(s *ClassSubmit) { s.Composer = ClassComposer{Pattern: "^> (?P<text>.*)$", Pasted: ".*"} }, `spec.submit.composer.pasted: ".*" matches an empty screen, and so says nothing`},
+		"commands":            {func(s *ClassSubmit) { s.Composer.Pattern, s.Composer.Commands = "(?P<text>.)", "(" }, "spec.submit.composer.commands: is no regular expression (RE2): missing closing ): `(`"},
+		"commands of no line": {func(s *ClassSubmit) { s.Composer.Commands = "/" }, "spec.submit.composer.commands: without composer.pattern it is not known when one has left the input line"},
 		"continues":           {func(s *ClassSubmit) { s.Composer.Continues = "(" }, "spec.submit.composer.continues: is no regular expression (RE2): missing closing ): `(`"},
 		"pasted nowhere":      {func(s *ClassSubmit) { s.Composer.Pasted = "Pasted" }, "spec.submit.composer.pasted: it is looked for in what composer.pattern finds, which is not given"},
 		"queue of nobody":     {func(s *ClassSubmit) { s.Method = SubmitQueue }, "spec.submit.command: is required: it puts the prompt, which it reads from its standard input, into the client's own queue, such as [agent, queue, $(CONVERSATION_ID)]"},

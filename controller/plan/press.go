@@ -182,5 +182,6 @@ func (p *pass) shownTaken(t *turn.Turn, s submit) bool {
 		return h.Digest != t.Before
 	}
 	works := h.Working || p.sees(t) && p.Sight.Activity == spec.ActivityWorking && !p.Sight.WorkingAt.Before(t.SubmittedAt)
-	return s.composes() && h.Composing != observe.ComposingUnknown && works
+	left := h.Command && h.Composing == observe.ComposingNothing && h.Attention == nil
+	return s.composes() && h.Composing != observe.ComposingUnknown && (works || left)
 }

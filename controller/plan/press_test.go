@@ -145,6 +145,8 @@ func TestTheKeyIsRepeatedWhileThePromptStandsThere(t *testing.T) {
 			require.Empty(t, p.Turns, "it is counted already")
 		}},
 		{name: "but not when it is too late", in: of(2, 30*time.Second, prompt, did(1, doneAgo(time.Minute), untyped)), is: []string{isNotSubmitted}},
+		{name: "a command has left the input line: no report tells of one", in: of(1, time.Second, screen(observe.ComposingNothing, func(h *observe.Hand) { h.Command = true })), is: []string{"Delivered"}},
+		{name: "not while it stands there", in: of(1, time.Second, screen(observe.ComposingPrompt, func(h *observe.Hand) { h.Command = true }))},
 		{name: "but not where nothing stands", in: of(1, time.Second, screen(observe.ComposingNothing, handWorks), did(1, doneAgo(time.Minute), untyped))},
 		{name: "while a client that queues works it is awaited", in: of(1, time.Hour, ofClass(wrapper), acts(spec.ActivityWorking), screen(observe.ComposingUnknown), func(in *Input) { in.Turns[0].HandedAt, in.Turns[0].PastedAt = ago(2*time.Hour), ago(2*time.Hour) })},
 	})
