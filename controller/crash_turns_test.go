@@ -72,7 +72,10 @@ func TestADaemonMayCrashAtEachStepOfAHandOver(t *testing.T) {
 }
 
 func crashedHandOver(t *testing.T, prepare func(chats), after int) {
-	c := startChats(t, envtest.Config{})
+	policy := patient
+	// What a crash has left without a word is waited for in each of many worlds.
+	policy.Confirm = 6 * time.Second
+	c := startChats(t, envtest.Config{Policy: policy})
 	prepare(c)
 	crash := c.CrashAfter(after)
 	refused := prompted(c)

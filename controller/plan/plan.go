@@ -298,6 +298,9 @@ type Policy struct {
 	BackOffInitial, BackOffMax, BackOffReset time.Duration
 	// UnknownGrace is how long an unknown observation goes without a word.
 	UnknownGrace time.Duration
+	// Confirm is how long after the last act of a hand-over a turn may take to be
+	// confirmed; zero for 30 s.
+	Confirm time.Duration
 	// Shell is the path of the program through which launchers are reached in shell
 	// modes Interactive and Login; for messages only.
 	Shell string

@@ -16,7 +16,7 @@ import (
 // Windows of turns.
 const (
 	// confirmWindow is how long after the last submit key, or what else was done last, a
-	// turn may take to be confirmed; screenWindow is the same where the screen is all that
+	// turn may take to be confirmed, unless Policy says so; screenWindow is the same where the screen is all that
 	// tells.
 	confirmWindow = 30 * time.Second
 	screenWindow  = 5 * time.Second

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -120,7 +121,7 @@ func (p *pass) closeWindow(t *turn.Turn) {
 // windowOf is how long nothing has confirmed t, and whether that is too long.
 func (p *pass) windowOf(t *turn.Turn, c *record.Client) (age time.Duration, over bool) {
 	s, known := p.submitOfClient(c)
-	window, since := confirmWindow, later(t.HandedAt, t.PastedAt, t.SubmittedAt, p.Started)
+	window, since := cmp.Or(p.Policy.Confirm, confirmWindow), later(t.HandedAt, t.PastedAt, t.SubmittedAt, p.Started)
 	switch {
 	case t.Method == spec.SubmitArgument && c.ReadyAt.IsZero() && known && p.watched(c):
 		window += p.readyTimeout()

@@ -132,7 +132,7 @@ func markOf(stdout string) (string, error) {
 	rest, isServer := strings.CutPrefix(stdout, "S\t")
 	mark, _, more := strings.Cut(rest, "\t")
 	if !isServer || !more || len(mark) < 3 || mark[0] != '~' || mark[len(mark)-1] != '~' {
-		return "", errors.New("the listing of tmux does not begin with its server")
+		return "", fmt.Errorf("the listing of tmux does not begin with its server (%d bytes)", len(stdout))
 	}
 	return mark, nil
 }
