@@ -19,21 +19,6 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
-// seeds runs f with n seeds in a row, and tells the one that fails.
-func seeds(t *testing.T, n int, f func(seed uint64)) {
-	t.Helper()
-	seed := rand.Uint64()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-		}
-	})
-	for range n {
-		seed++
-		f(seed)
-	}
-}
-
 // dice makes inputs: of a handful of processes, panes and attempts, so that they
 // meet, and without regard to whether the whole can be true.
 type dice struct{ *rand.Rand }
@@ -216,18 +201,14 @@ func (d dice) input() Input {
 // is the same again.
 func TestEveryPlanKeepsTheInvariants(t *testing.T) {
 	rules, acted := map[string]int{}, map[actuate.Kind]int{}
-	seeds(t, 20_000, func(seed uint64) {
+	seedsUntil(t, 20_000, func(seed uint64) {
 		p := decide(t, dice{rand.New(rand.NewPCG(seed, 1))}.input())
 		rules[p.Verdict.Rule]++
 		acted[p.Action.Kind]++
+	}, func() []string {
+		return append(notMet(rules, "Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Turn", "Refusal", "Latch", "Dormant", "Occupied", "Block", "BackOff", "Server", "Name", "Limits", "Hold", "Conversation", "Budget", "Start"),
+			notMet(acted, actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionRelease, actuate.ActionReap, actuate.ActionSignal, actuate.ActionKeys, actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue)...)
 	})
-
-	for _, r := range []string{"Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Turn", "Refusal", "Latch", "Dormant", "Occupied", "Block", "BackOff", "Server", "Name", "Limits", "Hold", "Conversation", "Budget", "Start"} {
-		require.Positive(t, rules[r], "no input was decided by rule %s: the dice are bad", r)
-	}
-	for _, kind := range []actuate.Kind{actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionRelease, actuate.ActionReap, actuate.ActionSignal, actuate.ActionKeys, actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue} {
-		require.Positive(t, acted[kind], "no input led to action %s: the dice are bad", kind)
-	}
 }
 
 // still makes a world out of dice: everything in it stays as it is.
@@ -407,7 +388,7 @@ func (w *world) heed(p Plan) {
 // pane, and nothing is written any more.
 func TestASessionArrivesAndStays(t *testing.T) {
 	met := map[string]int{}
-	seeds(t, 60, func(seed uint64) {
+	seedsUntil(t, 60, func(seed uint64) {
 		w := newWorld(t, seed)
 		for range 250 {
 			if w.one(6) {
@@ -444,8 +425,7 @@ func TestASessionArrivesAndStays(t *testing.T) {
 		}
 		p := decide(t, w.input())
 		t.Fatalf("the session never came to rest: rule %s, %s: %s", p.Verdict.Rule, p.Verdict.Reason, p.Verdict.Message)
-	})
-	metEverything(t, met)
+	}, func() []string { return unmet(met) })
 }
 
 // A removed session goes away altogether.
