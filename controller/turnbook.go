@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/server"
@@ -23,10 +24,15 @@ type turnBook struct {
 	journal *server.Journal
 
 	mu sync.Mutex
-	// bySession has the turns of each session, by its uid and their names; served is what
-	// is served of each, by its name. Nobody changes that.
-	bySession map[string]map[string]turn.Turn
-	served    map[string]*spec.Turn
+	// unfinished has the turns of each session that are not over, by its uid and their
+	// names; served is what is served of each turn, by its name, and keys are those of
+	// each session's in the journal, by their names. Nobody changes what is served. Those
+	// that are over are many, and are not looked through.
+	unfinished map[string]map[string]turn.Turn
+	served     map[string]*spec.Turn
+	keys       map[string]map[string]string
+	// handed is when a turn of a session was last handed over.
+	handed map[string]time.Time
 	// waiting is why the first pending turn of a session waits, labels are the session's.
 	waiting map[string]plan.Verdict
 	labels  map[string]map[string]string
@@ -36,7 +42,8 @@ type turnBook struct {
 
 func newTurnBook(journal *server.Journal) *turnBook {
 	return &turnBook{
-		journal: journal, bySession: map[string]map[string]turn.Turn{}, served: map[string]*spec.Turn{},
+		journal: journal, unfinished: map[string]map[string]turn.Turn{}, served: map[string]*spec.Turn{}, keys: map[string]map[string]string{},
+		handed:  map[string]time.Time{},
 		waiting: map[string]plan.Verdict{}, labels: map[string]map[string]string{}, changed: make(chan struct{}, 1),
 	}
 }
@@ -48,15 +55,34 @@ func turnKey(t turn.Turn) string { return fmt.Sprintf("%s/%020d", t.Session, t.N
 func (b *turnBook) put(t turn.Turn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	of := b.bySession[t.SessionUID]
-	if of == nil {
-		of = map[string]turn.Turn{}
-		b.bySession[t.SessionUID] = of
-	}
 	before := b.first(t.SessionUID)
-	of[t.Name] = t
+	if t.Phase == turn.Over {
+		b.finish(t)
+	} else {
+		entryOf(b.unfinished, t.SessionUID)[t.Name] = t
+	}
+	entryOf(b.keys, t.SessionUID)[t.Name] = turnKey(t)
+	if t.HandedAt.After(b.handed[t.SessionUID]) {
+		b.handed[t.SessionUID] = t.HandedAt
+	}
 	b.publish(t)
 	b.moveOn(t.SessionUID, before)
+}
+
+// entryOf is what m has for key, made if need be.
+func entryOf[V any](m map[string]map[string]V, key string) map[string]V {
+	if m[key] == nil {
+		m[key] = map[string]V{}
+	}
+	return m[key]
+}
+
+// finish forgets that a turn is not over. b.mu is held.
+func (b *turnBook) finish(t turn.Turn) {
+	delete(b.unfinished[t.SessionUID], t.Name)
+	if len(b.unfinished[t.SessionUID]) == 0 {
+		delete(b.unfinished, t.SessionUID)
+	}
 }
 
 // gone forgets a turn.
@@ -64,13 +90,15 @@ func (b *turnBook) gone(t turn.Turn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := b.first(t.SessionUID)
-	delete(b.bySession[t.SessionUID], t.Name)
+	b.finish(t)
 	delete(b.served, t.Name)
+	delete(b.keys[t.SessionUID], t.Name)
 	b.journal.Delete(turnKey(t))
 	b.moveOn(t.SessionUID, before)
-	if len(b.bySession[t.SessionUID]) == 0 {
-		delete(b.bySession, t.SessionUID)
+	if len(b.keys[t.SessionUID]) == 0 {
+		delete(b.keys, t.SessionUID)
 		delete(b.waiting, t.SessionUID)
+		delete(b.handed, t.SessionUID)
 	}
 }
 
@@ -81,7 +109,7 @@ func (b *turnBook) moveOn(uid, before string) {
 	if after != before {
 		delete(b.waiting, uid)
 		for _, name := range []string{before, after} {
-			if t, ok := b.bySession[uid][name]; ok && t.Phase == turn.Pending {
+			if t, ok := b.unfinished[uid][name]; ok && t.Phase == turn.Pending {
 				b.publish(t)
 			}
 		}
@@ -102,7 +130,7 @@ func (b *turnBook) wait(uid string, waiting plan.Verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting.Rule = ""
-	first, ok := b.bySession[uid][b.first(uid)]
+	first, ok := b.unfinished[uid][b.first(uid)]
 	if !ok || b.waiting[uid] == waiting {
 		return
 	}
@@ -125,8 +153,11 @@ func (b *turnBook) label(uid string, labels map[string]string) {
 		return
 	}
 	b.labels[uid] = labels
-	for _, t := range b.bySession[uid] {
-		b.publish(t)
+	for name, key := range b.keys[uid] {
+		o := b.served[name].DeepCopy()
+		o.Labels = maps.Clone(labels)
+		b.journal.Put(key, o)
+		b.served[name] = o
 	}
 }
 
@@ -159,7 +190,7 @@ func (b *turnBook) waitingOf(t turn.Turn) plan.Verdict {
 // empty for none. b.mu is held.
 func (b *turnBook) first(uid string) string {
 	var first turn.Turn
-	for _, t := range b.bySession[uid] {
+	for _, t := range b.unfinished[uid] {
 		if t.Phase == turn.Pending && (first.Name == "" || before(t, first)) {
 			first = t
 		}
@@ -183,7 +214,7 @@ func before(a, b turn.Turn) bool {
 func (b *turnBook) pending() (turns []turn.Turn, waiting []plan.Verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, of := range b.bySession {
+	for _, of := range b.unfinished {
 		for _, t := range of {
 			if t.Phase == turn.Pending {
 				turns = append(turns, t)
@@ -211,30 +242,20 @@ func (b *turnBook) list() ([]*spec.Turn, string) {
 	return out, version
 }
 
-// find is one turn, and what is served of it.
-func (b *turnBook) find(name string) (t turn.Turn, served *spec.Turn, ok bool) {
+// find is what is served of one turn.
+func (b *turnBook) find(name string) (served *spec.Turn, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	served = b.served[name]
-	if served == nil {
-		return t, nil, false
-	}
-	for _, of := range b.bySession {
-		if t, ok = of[name]; ok {
-			break
-		}
-	}
-	return t, served, ok
+	served, ok = b.served[name]
+	return served, ok
 }
 
 // open are the turns of a session that are not over, in the order of their hand-over.
 func (b *turnBook) open(uid string) (open []turn.Turn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, t := range b.bySession[uid] {
-		if t.Phase != turn.Over {
-			open = append(open, t)
-		}
+	for _, t := range b.unfinished[uid] {
+		open = append(open, t)
 	}
 	slices.SortFunc(open, func(x, y turn.Turn) int {
 		if before(x, y) {
@@ -249,7 +270,7 @@ func (b *turnBook) open(uid string) (open []turn.Turn) {
 func (b *turnBook) inHand(uid string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, t := range b.bySession[uid] {
+	for _, t := range b.unfinished[uid] {
 		if t.Phase == turn.Delivering || t.Phase == turn.Delivered {
 			return true
 		}
@@ -261,10 +282,5 @@ func (b *turnBook) inHand(uid string) bool {
 func (b *turnBook) last(t turn.Turn) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, other := range b.bySession[t.SessionUID] {
-		if other.HandedAt.After(t.HandedAt) {
-			return false
-		}
-	}
-	return true
+	return !b.handed[t.SessionUID].After(t.HandedAt)
 }

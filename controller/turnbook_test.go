@@ -28,7 +28,7 @@ func pendingTurn(session string, number int64) turn.Turn {
 
 func reasonOf(t *testing.T, b *turnBook, name string) string {
 	t.Helper()
-	_, served, ok := b.find(name)
+	served, ok := b.find(name)
 	require.True(t, ok)
 	return meta.FindStatusCondition(served.Status.Conditions, spec.ConditionDelivered).Reason
 }
@@ -66,7 +66,7 @@ func TestTheFirstPendingTurnSaysWhatItWaitsForAndTheOthersForIt(t *testing.T) {
 	require.False(t, b.inHand("uid-a"))
 	b.gone(initial)
 	require.Equal(t, spec.ReasonPending, reasonOf(t, b, "a-2"))
-	_, _, ok := b.find("a-4")
+	_, ok := b.find("a-4")
 	require.False(t, ok)
 }
 
@@ -86,7 +86,7 @@ func TestTurnsAreListedBySessionAndNumberWithTheLabelsOfTheirSession(t *testing.
 	require.Equal(t, "shop", served[1].Labels["repo"])
 	require.Equal(t, b.journal.Revision(), version)
 	b.label("uid-a", map[string]string{"repo": "other"})
-	_, one, _ := b.find("a-10")
+	one, _ := b.find("a-10")
 	require.Equal(t, "other", one.Labels["repo"])
 	require.NotEmpty(t, one.ResourceVersion)
 }
@@ -112,4 +112,31 @@ func TestWhatReportsTellOfTurns(t *testing.T) {
 	}
 	require.Len(t, told.told.Prompted, mostPrompted)
 	require.Equal(t, at(109), told.told.Prompted[mostPrompted-1].At)
+}
+
+// A thousand sessions keep a hundred turns each that are over: who looks at those that
+// wait does not walk past them.
+func TestTurnsThatAreOverAreServedAndNotLookedThrough(t *testing.T) {
+	b := newTurnBook(server.NewJournals(time.Now(), 1).Turns)
+	handed := time.Unix(1000, 0)
+	over := pendingTurn("a", 1).Begin(handed, spec.SubmitPaste, 1, "x", "").Deliver(handed, "told").Complete(handed)
+	b.put(pendingTurn("a", 1))
+	b.put(over)
+	require.Empty(t, b.unfinished)
+	require.Empty(t, b.open("uid-a"))
+	require.True(t, b.last(over))
+	b.label("uid-a", map[string]string{"repo": "shop"})
+	served, ok := b.find("a-1")
+	require.True(t, ok)
+	require.Equal(t, "shop", served.Labels["repo"])
+	require.Equal(t, spec.TurnCompleted, spec.DisplayTurnStatus(served))
+
+	later := pendingTurn("a", 2).Begin(handed.Add(time.Second), spec.SubmitPaste, 1, "x", "")
+	b.put(later)
+	require.False(t, b.last(over))
+	b.gone(later)
+	require.False(t, b.last(over), "its answer is still followed by another one")
+	b.gone(over)
+	require.Empty(t, b.keys)
+	require.Empty(t, b.handed)
 }

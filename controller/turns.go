@@ -27,6 +27,7 @@ type Turns interface {
 	Follow(put func(turn.Turn), gone func(turn.Turn))
 	Create(r turn.Request) (t turn.Turn, existed bool, err error)
 	Update(next turn.Turn) (turn.Turn, error)
+	Turn(name string) (turn.Turn, bool)
 	Prompt(name string) (string, error)
 	PromptFile(name string) string
 	Forget(name string) error
@@ -260,7 +261,7 @@ func (c *Controller) late(s *session, p *plan.Plan) bool {
 	if a.Kind != actuate.ActionPaste && a.Kind != actuate.ActionQueue {
 		return false
 	}
-	t, _, ok := c.book.find(a.Turn.Name)
+	t, ok := c.TurnStore.Turn(a.Turn.Name)
 	if !ok || t.Deadline.IsZero() || c.now().Before(t.Deadline) {
 		return false
 	}
@@ -331,7 +332,7 @@ func (c *Controller) endTurn(t turn.Turn) error {
 		if !errors.Is(err, turn.ErrChanged) {
 			return err
 		}
-		now, _, ok := c.book.find(t.Name)
+		now, ok := c.TurnStore.Turn(t.Name)
 		if !ok || now.Phase == turn.Over {
 			return nil
 		}

@@ -43,7 +43,7 @@ func (c *Controller) Turns() spec.TurnList {
 // Turn is one of them, with its prompt as long as that is kept.
 func (c *Controller) Turn(name string) (spec.Turn, error) {
 	<-c.loaded
-	_, served, ok := c.book.find(name)
+	served, ok := c.book.find(name)
 	if !ok {
 		return spec.Turn{}, server.NewTurnNotFound(name)
 	}
@@ -80,7 +80,7 @@ func (c *Controller) CreateTurn(ctx context.Context, o spec.Turn) (made spec.Tur
 		return spec.Turn{}, false, errors.Join(server.NewNotFound(r.Session), c.TurnStore.ForgetSession(r.SessionUID))
 	}
 	c.enqueue(r.Session, c.Clock.Now())
-	_, served, ok := c.book.find(t.Name)
+	served, ok := c.book.find(t.Name)
 	if !ok {
 		return spec.Turn{}, false, server.NewTurnNotFound(t.Name)
 	}
@@ -170,7 +170,9 @@ func (c *Controller) receiver(ctx context.Context, name, prompt string) (uid str
 func (c *Controller) CancelTurn(_ context.Context, name string) (spec.Turn, error) {
 	<-c.loaded
 	for {
-		t, served, ok := c.book.find(name)
+		t, ok := c.TurnStore.Turn(name)
+		served, shown := c.book.find(name)
+		ok = ok && shown
 		switch {
 		case !ok:
 			return spec.Turn{}, server.NewTurnNotFound(name)
@@ -195,7 +197,7 @@ func (c *Controller) CancelTurn(_ context.Context, name string) (spec.Turn, erro
 // DeleteTurn forgets a turn that is over.
 func (c *Controller) DeleteTurn(_ context.Context, name string) error {
 	<-c.loaded
-	t, _, ok := c.book.find(name)
+	t, ok := c.TurnStore.Turn(name)
 	switch {
 	case !ok:
 		return server.NewTurnNotFound(name)
@@ -216,7 +218,7 @@ func (c *Controller) DeleteTurn(_ context.Context, name string) error {
 // the last answer alone.
 func (c *Controller) Answer(ctx context.Context, name string, lines int) (string, error) {
 	<-c.loaded
-	t, _, ok := c.book.find(name)
+	t, ok := c.TurnStore.Turn(name)
 	if !ok {
 		return "", server.NewTurnNotFound(name)
 	}
