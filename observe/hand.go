@@ -15,9 +15,12 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
-// manyShown is how much of a prompt is taken for it where an input line shows only its
-// end, in bytes.
-const manyShown = 100
+// manyShown and manyRows are how much of a prompt is taken for it where an input line
+// shows only its end, in bytes, or in rows for a prompt of short lines.
+const (
+	manyShown = 40
+	manyRows  = 4
+)
 
 // JudgeHand looks for the input line of a client on its screen, and says whether the
 // prompt stands in it, or is a command. At is left to the caller.
@@ -62,7 +65,7 @@ func composing(class *spec.ClientClassSpec, all, strong, prompt string) Composin
 	switch wanted := plain(prompt, seen); {
 	case plain(strong, told) == "", isHint(all, strong):
 		return ComposingNothing
-	case isPasted(class, strings.Join(strings.Fields(strong), " "), prompt), shows(shown, wanted):
+	case isPasted(class, strings.Join(strings.Fields(strong), " "), prompt), shows(shown, wanted, rows(strong)):
 		return ComposingPrompt
 	}
 	return ComposingOther
@@ -78,12 +81,23 @@ func isHint(all, strong string) bool {
 // shows: an input line may be too small for the prompt and show its end, where the
 // cursor is, and a client may show the first character in its own way, such as ! for a
 // shell. An end that is short could be anything.
-func shows(shown, wanted string) bool {
+func shows(shown, wanted string, rows int) bool {
 	if shown == wanted {
 		return true
 	}
-	enough := 2*len(shown) >= len(wanted) || len(shown) >= manyShown
+	enough := 2*len(shown) >= len(wanted) || len(shown) >= manyShown || rows >= manyRows
 	return shown != "" && enough && strings.HasSuffix(wanted, shown)
+}
+
+// rows of a text that have something in them.
+func rows(text string) int {
+	n := 0
+	for line := range strings.Lines(text) {
+		if plain(line, seen) != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // isPasted: it is what stands for a long paste, and for one as long as the prompt.

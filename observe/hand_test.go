@@ -153,6 +153,35 @@ func TestALongPasteOfAnotherSizeIsNotThePrompt(t *testing.T) {
 	}
 }
 
+// F1: an input line that is too small shows the end of a prompt alone, of which short
+// lines have few characters.
+func TestTheEndOfAPromptOfShortLinesIsThePrompt(t *testing.T) {
+	t.Parallel()
+	for _, prompt := range []string{numbered("%d", 90), strings.Repeat("a\n", 119) + "a"} {
+		all := strings.Split(prompt, "\n")
+		screen := func(rows int) Screen {
+			lines := []string{"• said before", ""}
+			for i, line := range all[len(all)-rows:] {
+				mark := "  "
+				if i == 0 {
+					mark = "› "
+				}
+				lines = append(lines, mark+line)
+			}
+			return Screen{Lines: lines}
+		}
+		for _, rows := range []int{4, 12, 45, 80} {
+			assert.Equal(t, ComposingPrompt, judgeHand("codex", screen(rows), prompt), "%d rows of %.10q", rows, prompt)
+			assert.Equal(t, ComposingOther, judgeHand("codex", screen(rows), prompt+"b"), "%d rows of another", rows)
+		}
+		assert.Equal(t, ComposingOther, judgeHand("codex", screen(1), prompt), "what a person may have typed")
+	}
+	rule := strings.Repeat("─", 40)
+	words := strings.Repeat("word ", 7)
+	low := Screen{Lines: []string{"─── ↑ 19 more " + rule[:len("─")*26], "  " + words, "  " + words, rule, "  hint"}}
+	assert.Equal(t, ComposingPrompt, judgeHand("claude", low, strings.TrimSpace(strings.Repeat("word ", 150))))
+}
+
 func TestADigestOfAScreenIsOfWhatIsVisible(t *testing.T) {
 	t.Parallel()
 	class := &spec.ResolveClass("exec", nil).Spec
