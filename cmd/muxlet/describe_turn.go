@@ -78,6 +78,9 @@ func (d *turnDescription) times() {
 	} {
 		switch {
 		case t.at == nil || t.at.IsZero():
+		case t.at.After(d.now) && (d.Status.HandedAt != nil || d.Status.FinishedAt != nil):
+			// The deadline does not count any more.
+			d.sub(t.label, "%s", stamp(*t.at))
 		case t.at.After(d.now):
 			d.sub(t.label, "%s (in %s)", stamp(*t.at), age(metav1.NewTime(d.now), t.at.Time))
 		default:

@@ -50,6 +50,8 @@ type pass struct {
 	// waiting is why the first of them that is pending waits, where rule Turn knows better
 	// than the verdict.
 	waiting Verdict
+	// waitingOf is the turn that waiting is about.
+	waitingOf string
 	// wantsHand is true when what is next needs a look at the client's screen that nobody
 	// has made.
 	wantsHand bool

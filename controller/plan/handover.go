@@ -46,7 +46,7 @@ func (p *pass) handOver() bool {
 
 // tell says what t waits for. The session itself is what it is.
 func (p *pass) tell(t *turn.Turn, c *record.Client, reason, message string, again time.Duration) bool {
-	p.waiting = Verdict{Rule: "Turn", Reason: reason, Message: message}
+	p.waiting, p.waitingOf = Verdict{Rule: "Turn", Reason: reason, Message: message}, t.Name
 	p.say(p.liveReason(c), fmt.Sprintf("incarnation %d runs as pid %d; turn %s: %s", c.Incarnation, c.Process.PID, t.Name, message), again)
 	p.again(p.pollPending(c))
 	return true
@@ -120,7 +120,7 @@ func (p *pass) occupied(c *record.Client, s submit, method spec.SubmitMethod) (r
 	}
 	switch {
 	case method == spec.SubmitArgument && activity == spec.ActivityUnknown:
-		return spec.ReasonClientWorking, "the client would have to be ended for it, and whether it works is not known"
+		return spec.ReasonClientWorking, fmt.Sprintf("the client would have to be ended for it, and whether it works is not known: `muxlet restart %s` ends it", p.rec.Name)
 	case activity == spec.ActivityWorking && (method == spec.SubmitArgument || !s.queues()):
 		return spec.ReasonClientWorking, "the client works on something"
 	}

@@ -63,6 +63,8 @@ func TestTurnsComeOneAtATimeAndInOrder(t *testing.T) {
 	checkTurns(t, []turnRow{
 		{name: "the first of two", in: able(sent(pending(1), pending(2)), empty), is: []string{isDelivering, isPending}, action: actuate.ActionPaste, waits: spec.ReasonQueued},
 		{name: "while one is handed over", in: able(sent(delivering(1, spec.SubmitPaste, time.Second, pastedFor(0)), pending(2)), empty, did(1, doneAgo(0))), is: []string{isDelivering, isPending}, waits: spec.ReasonQueued},
+		{name: "when the one before it is over at once", in: able(ofClass(plain), sent(delivering(1, spec.SubmitPaste, 2*time.Second, pastedFor(2*time.Second), submitted(1, time.Second)), pending(2)), screen(observe.ComposingUnknown), did(1, doneAgo(2*time.Second))),
+			is: []string{"Over delivered=True(Delivered) completed=Unknown(NotReported)", isPending}, waits: spec.ReasonPending},
 		{name: "while the client has one", in: able(sent(delivered(1, time.Second), pending(2)), empty), waits: spec.ReasonQueued, reason: spec.ReasonReady, again: pollTurn},
 		{name: "the one before it has just ended: what was looked at was about that", in: able(sent(delivered(1, time.Second), pending(2)), empty, tells(doneTurn(0))), is: []string{"Over delivered=True(Delivered) completed=True(Completed)", isPending}, waits: spec.ReasonPending, again: soon},
 	})

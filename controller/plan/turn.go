@@ -115,6 +115,9 @@ func (p *pass) sayWaiting() {
 			continue
 		}
 		p.plan.Waiting = p.waiting
+		if p.waitingOf != "" && p.waitingOf != t.Name {
+			p.plan.Waiting = Verdict{Rule: "Turn", Reason: spec.ReasonPending, Message: "it is next"}
+		}
 		if f := p.first(); f != t {
 			p.plan.Waiting = queuedBehind(f)
 		} else if p.waiting.Reason == "" {

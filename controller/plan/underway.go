@@ -154,6 +154,9 @@ func unconfirmedSentence(t *turn.Turn, reason string, age time.Duration) string 
 	switch reason {
 	case spec.ReasonNotSubmitted:
 		how = fmt.Sprintf("it stands in the client's input line and was not submitted by %d keys", t.Submits)
+		if t.Submits == 0 {
+			how = "it was pasted into the client's input line and not submitted, since something else stood there, too, or it was not to be seen"
+		}
 	case spec.ReasonInterrupted:
 		how = "the daemon ended, or tmux did not answer, while it was handed over, and the client has not told of it"
 	}
