@@ -367,6 +367,10 @@ func (w *world) calm() {
 // heed does what a person is told to: end what runs in our pane. It may be what
 // they started there, or a launcher that hangs and that no record tells of.
 func (w *world) heed(p Plan) {
+	if p.Waiting.Reason == spec.ReasonTrustRequired {
+		// The class of its client knows no questions, and a turn has found one.
+		w.calmAgents()
+	}
 	switch p.Verdict.Reason {
 	case spec.ReasonTrustRequired:
 		w.calmAgents()
