@@ -101,6 +101,8 @@ type Turn struct {
 	Name string
 	// PromptFile is the path of the file that holds the prompt and nothing else.
 	PromptFile string
+	// Step, of ActionPaste and ActionSubmit, is the observe.TurnStep once the act was done.
+	Step string
 	// Cursor, of ActionPaste and ActionSubmit, is a precondition when it is not nil: where
 	// the program's cursor must still be. Where it alone does not hold the action is
 	// Refused with spec.ReasonCursorMoved.

@@ -26,7 +26,7 @@ const (
 // prompt stands in it, or is a command. At is left to the caller.
 func JudgeHand(class *spec.ClientClassSpec, s Screen, prompt string) Hand {
 	lines := s.Lines[min(s.Visible, len(s.Lines)):]
-	h := Hand{Cursor: s.Cursor, Digest: screenDigest(lines), Command: Matches(class.Submit.Composer.Commands, prompt)}
+	h := Hand{Cursor: s.Cursor, Step: s.Turn, Digest: screenDigest(lines), Command: Matches(class.Submit.Composer.Commands, prompt)}
 	all, found := composed(class, lines)
 	strong := all
 	if s.Strong != nil {

@@ -32,6 +32,23 @@ const (
 	OptionBase = "@muxlet-history-base"
 )
 
+// OptionTurn is the pane option that says how far the hand-over of a turn has come in
+// that pane: a TurnStep. It is set in the command line of the act itself, and so proves
+// what was done by a daemon that did not live to see it.
+const OptionTurn = "@muxlet-turn"
+
+// TurnStep is the value of OptionTurn once the prompt of a turn was pasted, and so many
+// submit keys were typed after it.
+func TurnStep(turn string, keys int) string { return turn + "/" + strconv.Itoa(keys) }
+
+// KeysAfter is how many submit keys were typed after the paste of a turn, by the value of
+// OptionTurn; false when it does not say that the turn was pasted.
+func KeysAfter(step, turn string) (keys int, pasted bool) {
+	count, found := strings.CutPrefix(step, turn+"/")
+	keys, err := strconv.Atoi(count)
+	return keys, found && err == nil && keys >= 0
+}
+
 // OptionLaunched is the pane option that holds the pid which the pane had when a
 // launcher was started in it. A person's own respawn keeps every option and
 // changes the pid: what runs then is theirs.

@@ -67,3 +67,12 @@ func FuzzMarkIsParsedOnlyInItsOwnSpelling(f *testing.F) {
 		}
 	})
 }
+
+func TestAStepTellsOfItsTurnAlone(t *testing.T) {
+	keys, pasted := KeysAfter(TurnStep("shop-1", 2), "shop-1")
+	require.Equal(t, []any{2, true}, []any{keys, pasted})
+	for _, step := range []string{"", "shop-1", "shop-1/", "shop-1/x", "shop-1/-1", TurnStep("shop-11", 1), TurnStep("shop", 1), "shop-1/1/1"} {
+		_, pasted := KeysAfter(step, "shop-1")
+		require.False(t, pasted, step)
+	}
+}

@@ -21,6 +21,8 @@ type Screen struct {
 	Attempt     string `json:"attempt,omitempty"`
 	// Dead says that the pane's process has ended: nothing will change any more.
 	Dead bool `json:"dead,omitempty"`
+	// Turn is the pane's OptionTurn; empty when it has none.
+	Turn string `json:"-"`
 	// Columns of the pane.
 	Columns int `json:"columns"`
 	// Cursor is where the program's cursor was.

@@ -32,6 +32,8 @@ type Hand struct {
 	Cursor Cursor
 	// Digest of all that the screen showed.
 	Digest string
+	// Step is the pane's OptionTurn.
+	Step string
 	// Command: the client takes the prompt for a command of its own, of which no report
 	// tells.
 	Command bool

@@ -32,6 +32,7 @@ func (t *Actuator) submit(ctx context.Context, a actuate.Action) actuate.Outcome
 	}
 	script := typing(a, sequence(
 		command(slices.Concat([]string{"send-keys", "-t", a.Pane.PaneID, "--"}, a.Keys)...),
+		noteStep(a),
 		command("display-message", "-p", tokenDone),
 	))
 	return outcome(t.Conn.Run(ctx, nil, guard.line(script)...))

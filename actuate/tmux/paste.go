@@ -44,6 +44,7 @@ func (t *Actuator) paste(ctx context.Context, a actuate.Action) actuate.Outcome 
 	script := typing(a, sequence(
 		command("display-message", "-p", tokenPasting),
 		command(pasteBuffer(a, name)...),
+		noteStep(a),
 		command("display-message", "-p", tokenDone),
 	), forget)
 	refuse := sequence(command("display-message", "-p", tokenRefused), forget)
@@ -51,6 +52,14 @@ func (t *Actuator) paste(ctx context.Context, a actuate.Action) actuate.Outcome 
 		[]string{"load-buffer", "-b", name, "-", ";"},
 		either(guard.target, guard.condition(), script, refuse))
 	return pasted(t.Conn.Run(ctx, strings.NewReader(text), line...), name)
+}
+
+// noteStep says on the pane that the act was done.
+func noteStep(a actuate.Action) string {
+	if a.Turn.Step == "" {
+		return command("set-option", "-p", "-u", "-t", a.Pane.PaneID, observe.OptionTurn)
+	}
+	return command("set-option", "-p", "-t", a.Pane.PaneID, observe.OptionTurn, a.Turn.Step)
 }
 
 // pasteBuffer pastes a buffer as it is, between the marks of a bracketed paste when

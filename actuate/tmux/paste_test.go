@@ -392,3 +392,28 @@ func TestAPasteThatIsSaidNotToHaveHappenedHasNot(t *testing.T) {
 		}
 	}
 }
+
+// What was done is said on the pane, so that a daemon that did not live to see it can be
+// followed by one that knows.
+func TestThePaneSaysHowFarAHandOverHasCome(t *testing.T) {
+	h := newServer(t)
+	p := h.bracketed(h.create("shop"), filepath.Join(h.dir, "typed"))
+	step := func() string { return h.tmux("display-message", "-p", "-t", p.PaneID, "#{"+observe.OptionTurn+"}") }
+	require.Empty(t, step())
+	paste := h.pastes(p, "hello")
+	paste.Turn.Step = observe.TurnStep("shop-1", 0)
+	h.done(paste)
+	require.Equal(t, "shop-1/0", step())
+	key := h.types(p, "Enter")
+	key.Kind, key.Turn.Step = actuate.ActionSubmit, observe.TurnStep("shop-1", 1)
+	refused := key
+	refused.Turn.Cursor = &observe.Cursor{X: 199, Y: 1}
+	require.Equal(t, actuate.ResultRefused, h.Do(t.Context(), refused).Result)
+	require.Equal(t, "shop-1/0", step(), "a key that was not typed is not told")
+	h.done(key)
+	require.Equal(t, "shop-1/1", step())
+	screen, err := h.conn.CaptureHand(t.Context(), p.PaneID)
+	require.NoError(t, err)
+	keys, pasted := observe.KeysAfter(screen.Turn, "shop-1")
+	require.Equal(t, []any{1, true}, []any{keys, pasted})
+}

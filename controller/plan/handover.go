@@ -104,7 +104,7 @@ func (p *pass) begin(t *turn.Turn, c *record.Client, method spec.SubmitMethod) {
 // act is what an action needs of a turn. A screen that is redrawn all the time moves the
 // cursor between each look and the act: that must not starve a turn.
 func (p *pass) act(t *turn.Turn) actuate.Turn {
-	a := actuate.Turn{Name: t.Name, PromptFile: p.PromptFile}
+	a := actuate.Turn{Name: t.Name, PromptFile: p.PromptFile, Step: observe.TurnStep(t.Name, t.Submits)}
 	if !p.acted(t) || p.HandOver.Moved < movedPatience {
 		cursor := p.Hand.Cursor
 		a.Cursor = &cursor

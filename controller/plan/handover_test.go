@@ -30,7 +30,7 @@ func TestATurnIsPastedOnlyWhereItIsWelcome(t *testing.T) {
 		require.Equal(t, pending(1).Begin(now, spec.SubmitPaste, 3, "a3", "c1"), got, "the mark is on disk before anything is pasted")
 		require.Equal(t, "%3", p.Action.Pane.PaneID)
 		require.Equal(t, server, p.Action.Server)
-		require.Equal(t, actuate.Turn{Name: "shop-1", PromptFile: "/state/turns/u/1.prompt", Cursor: &observe.Cursor{X: 3, Y: 4}, Continues: `\\\z`}, p.Action.Turn)
+		require.Equal(t, actuate.Turn{Name: "shop-1", PromptFile: "/state/turns/u/1.prompt", Step: "shop-1/0", Cursor: &observe.Cursor{X: 3, Y: 4}, Continues: `\\\z`}, p.Action.Turn)
 	}
 	checkTurns(t, []turnRow{
 		{name: "first the screen is looked at", in: of(), looks: true, reason: spec.ReasonReady, waits: spec.ReasonPending, again: pollSlow},

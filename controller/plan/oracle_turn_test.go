@@ -144,7 +144,8 @@ func (v *verdicts) handing(in Input, p Plan) {
 
 func (v *verdicts) submit(in Input, before, next turn.Turn, s submit) {
 	h := in.Hand
-	again := in.HandOver.Turn == before.Name && in.HandOver.Untyped
+	keys, pasted := observe.KeysAfter(h.Step, before.Name)
+	again := in.HandOver.Turn == before.Name && in.HandOver.Untyped || pasted && keys < before.Submits
 	v.must(next.Submits == before.Submits+1 || again && next.Submits == before.Submits, "a key that is not counted")
 	v.must(next.Method == spec.SubmitPaste && !next.PastedAt.IsZero(), "a key for what was not pasted")
 	first := before.Submits == 0 || again

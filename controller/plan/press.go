@@ -53,16 +53,22 @@ func (p *pass) carryOn(t *turn.Turn, c *record.Client) bool {
 }
 
 // takeUp goes on with a hand-over that was interrupted, to a client of which the screen
-// alone tells: where the prompt still stands in the input line nobody has submitted it.
-// Of any other one nobody will ever know.
+// alone tells. Its pane says what was done; where the prompt still stands in the input
+// line nobody has submitted it. Of anything else nobody will ever know.
 func (p *pass) takeUp(t *turn.Turn, c *record.Client, s submit) bool {
-	switch {
-	case t.Method == spec.SubmitPaste && s.composes() && p.Hand.At.IsZero():
+	if t.Method == spec.SubmitPaste && p.Hand.At.IsZero() {
 		p.wantsHand = true
-		return p.tell(t, c, spec.ReasonDelivering, "looking whether it stands in the client's input line", pollSlow)
-	case t.Method == spec.SubmitPaste && p.Hand.Composing == observe.ComposingPrompt:
+		return p.tell(t, c, spec.ReasonDelivering, "looking what became of it", pollSlow)
+	}
+	keys, pasted := observe.KeysAfter(p.Hand.Step, t.Name)
+	switch {
+	case t.Method != spec.SubmitPaste:
+	case pasted && t.Submits > 0 && keys >= t.Submits:
+		t.PastedAt, t.SubmittedAt = p.Now, p.Now
+		return p.tell(t, c, spec.ReasonDelivering, "it was submitted; waiting for the client to take it", soon)
+	case pasted, s.composes() && p.Hand.Composing == observe.ComposingPrompt:
 		t.PastedAt = p.Now
-		return p.tell(t, c, spec.ReasonDelivering, "it stands in the client's input line", soon)
+		return p.tell(t, c, spec.ReasonDelivering, "it was pasted, and not submitted", soon)
 	}
 	*t = t.GiveUp(p.Now, spec.ReasonInterrupted, "the daemon ended, or tmux did not answer, while it was handed over: attach and see whether the client has it, before it is sent again")
 	return p.say(p.liveReason(c), fmt.Sprintf("incarnation %d runs as pid %d; turn %s was interrupted", c.Incarnation, c.Process.PID, t.Name), soon)
@@ -91,11 +97,17 @@ func (p *pass) findPasted(t *turn.Turn, c *record.Client) bool {
 	switch {
 	case p.Hand.At.IsZero():
 		p.wantsHand = true
-	case p.Hand.Composing == observe.ComposingPrompt && p.Hand.Attention == nil:
+	case p.pasted(t), p.Hand.Composing == observe.ComposingPrompt && p.Hand.Attention == nil:
 		t.PastedAt = p.Now
 		return p.tell(t, c, spec.ReasonDelivering, "it stands in the client's input line", soon)
 	}
 	return p.tell(t, c, spec.ReasonDelivering, "whether the client has it is not known; waiting for it to tell", pollTurn)
+}
+
+// pasted says whether the pane proves that t was pasted.
+func (p *pass) pasted(t *turn.Turn) bool {
+	_, pasted := observe.KeysAfter(p.Hand.Step, t.Name)
+	return pasted
 }
 
 // submitFirst presses the key once the client has had its time to take the paste in.
@@ -143,8 +155,14 @@ func (p *pass) press(t *turn.Turn, c *record.Client, s submit) bool {
 	return p.tell(t, c, spec.ReasonDelivering, "it is submitted", soon)
 }
 
+// untyped says whether it is proven that the last submit key was not typed: by what came
+// of the act or, for one of an earlier daemon, by the pane.
 func (p *pass) untyped(t *turn.Turn) bool {
-	return t.Submits > 0 && p.acted(t) && p.HandOver.Untyped
+	if t.Submits == 0 {
+		return false
+	}
+	keys, pasted := observe.KeysAfter(p.Hand.Step, t.Name)
+	return p.acted(t) && p.HandOver.Untyped || pasted && keys < t.Submits && t.SubmittedAt.Before(p.Started)
 }
 
 // submitAgain waits for the client to show that it has taken the turn, and repeats the

@@ -49,12 +49,14 @@ func TestAPasteIsNeverRepeated(t *testing.T) {
 		{name: "nothing stands there: that proves nothing", in: handing(one, nil, did(1), screen(observe.ComposingNothing)), again: pollTurn},
 		{name: "something else does", in: handing(29*time.Second, nil, did(1), screen(observe.ComposingOther)), again: pollTurn},
 		{name: "an earlier daemon has begun it, and it stands there", in: handing(one, nil, screen(observe.ComposingPrompt)), is: []string{isDelivering}, again: soon},
+		{name: "an earlier daemon has begun it, and its pane says that it was pasted", in: handing(one, nil, screen(observe.ComposingUnknown, stepped("shop-1/0"))), is: []string{isDelivering}, again: soon},
 		{name: "an earlier daemon has begun it, and it does not", in: handing(one, nil, screen(observe.ComposingNothing)), again: pollTurn},
 		{name: "what was done for another turn tells nothing", in: handing(one, nil, did(9, doneAgo(0)), screen(observe.ComposingNothing)), again: pollTurn},
 		{name: "an earlier hand-over of the same turn tells nothing", in: handing(one, nil, did(1, doneAgo(time.Minute)), screen(observe.ComposingNothing)), again: pollTurn},
 		{name: "and nobody tells", in: handing(30*time.Second, nil, screen(observe.ComposingNothing)), is: []string{isInterrupted}},
 		{name: "a new daemon waits as long", in: handing(time.Hour, nil, screen(observe.ComposingNothing), func(in *Input) { in.Started = ago(29 * time.Second) }), again: pollTurn},
-		{name: "a class that tells nothing: nobody will ever know", in: handing(one, nil, ofClass(plain), screen(observe.ComposingUnknown)), is: []string{isInterrupted}},
+		{name: "a class that tells nothing: its pane is asked", in: handing(one, nil, ofClass(plain)), looks: true, again: pollSlow},
+		{name: "and says nothing: nobody will ever know", in: handing(one, nil, ofClass(plain), screen(observe.ComposingUnknown)), is: []string{isInterrupted}},
 		{name: "also when the key was pressed", in: handing(one, edits(pastedFor(one), submitted(1, one)), ofClass(plain), screen(observe.ComposingUnknown), started(0)), is: []string{isInterrupted}},
 	})
 }
@@ -80,6 +82,21 @@ func TestAnInterruptedHandOverGoesOnWhereThePromptStands(t *testing.T) {
 		{name: "not on a dialog", in: of(edits(pastedFor(900*time.Millisecond)), screen(observe.ComposingPrompt, handAsks)), again: pollSlow},
 		{name: "it does not stand there", in: of(nil, none), is: []string{isInterrupted}},
 		{name: "nor after a key", in: of(pressed, none), is: []string{isInterrupted}},
+		{name: "its pane says that it was pasted", in: of(nil, screen(observe.ComposingUnknown, stepped("shop-1/0"))), is: []string{isDelivering}, again: soon, also: func(t *testing.T, p Plan) {
+			require.Equal(t, now, p.Turns[0].PastedAt)
+		}},
+		{name: "and that the key was not typed", in: of(pressed, screen(observe.ComposingUnknown, stepped("shop-1/0"))), is: []string{isDelivering}, again: soon, also: func(t *testing.T, p Plan) {
+			require.Equal(t, []any{now, 1, ago(8 * time.Second)}, []any{p.Turns[0].PastedAt, p.Turns[0].Submits, p.Turns[0].SubmittedAt})
+		}},
+		{name: "then it is typed in its place", in: of(edits(pastedFor(900*time.Millisecond), submitted(1, 8*time.Second)), ofClass(plain), screen(observe.ComposingUnknown, stepped("shop-1/0"))), action: actuate.ActionSubmit, again: soon, also: func(t *testing.T, p Plan) {
+			require.Empty(t, p.Turns, "it is counted already")
+			require.Equal(t, "shop-1/1", p.Action.Turn.Step)
+		}},
+		{name: "or that it was: the screen tells", in: of(pressed, screen(observe.ComposingUnknown, stepped("shop-1/1"))), is: []string{isDelivering}, again: soon, also: func(t *testing.T, p Plan) {
+			require.Equal(t, []any{now, 1, now}, []any{p.Turns[0].PastedAt, p.Turns[0].Submits, p.Turns[0].SubmittedAt})
+		}},
+		{name: "it says that of another turn", in: of(nil, screen(observe.ComposingUnknown, stepped("shop-11/0"))), is: []string{isInterrupted}},
+		{name: "a class that does not say where its input line is", in: of(nil, ofClass(plain), screen(observe.ComposingUnknown, stepped("shop-1/0"))), is: []string{isDelivering}, again: soon},
 		{name: "what was submitted by this daemon is judged as ever", in: of(edits(pastedFor(900*time.Millisecond), submitted(1, 500*time.Millisecond)), none), is: []string{"Over delivered=True(Delivered) completed=Unknown(NotReported)"}, again: 0},
 	})
 }

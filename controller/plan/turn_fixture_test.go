@@ -79,9 +79,10 @@ func screen(c observe.Composing, edits ...func(*observe.Hand)) given {
 	}
 }
 
-func digest(d string) func(*observe.Hand) { return func(h *observe.Hand) { h.Digest = d } }
-func handWorks(h *observe.Hand)           { h.Working = true }
-func handAsks(h *observe.Hand)            { h.Attention = observe.AttentionFor(spec.ReasonPermissionRequired) }
+func digest(d string) func(*observe.Hand)  { return func(h *observe.Hand) { h.Digest = d } }
+func stepped(s string) func(*observe.Hand) { return func(h *observe.Hand) { h.Step = s } }
+func handWorks(h *observe.Hand)            { h.Working = true }
+func handAsks(h *observe.Hand)             { h.Attention = observe.AttentionFor(spec.ReasonPermissionRequired) }
 
 // did is what this daemon knows of its last act for turn n.
 func did(n int64, edits ...func(*HandOver)) given {

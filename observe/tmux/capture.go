@@ -73,7 +73,7 @@ func NewMark() string { return "~" + rand.Text() + "~" }
 var screenFormats = []string{
 	"#{pane_id}", "#{pane_dead}", "#{pane_width}", "#{history_size}", "#{history_limit}",
 	"#{pid}", "#{" + observe.OptionBase + "}", "#{" + observe.OptionIncarnation + "}", "#{" + observe.OptionAttempt + "}",
-	"#{cursor_x}", "#{cursor_y}", "#{cursor_flag}",
+	"#{cursor_x}", "#{cursor_y}", "#{cursor_flag}", "#{" + observe.OptionTurn + "}",
 }
 
 // ScreenCommands are the commands of tmux that print a screen for CutScreen to
@@ -128,7 +128,7 @@ func parseScreen(text string) (observe.Screen, error) {
 	if len(fields) != len(screenFormats)+1 || !isID(fields[1], '%') {
 		return observe.Screen{}, fmt.Errorf("tmux described the pane in %d words", len(fields))
 	}
-	s := observe.Screen{Pane: fields[1], Dead: fields[2] == "1", Attempt: fields[9]}
+	s := observe.Screen{Pane: fields[1], Dead: fields[2] == "1", Attempt: fields[9], Turn: fields[13]}
 	var asked int
 	for _, n := range []struct {
 		field string

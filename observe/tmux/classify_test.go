@@ -181,9 +181,9 @@ func TestLinesOfAScreenLeaveOutItsEmptyEnd(t *testing.T) {
 // is not taken for tmux.
 func TestAScreenIsCutOutOfWhatElseACommandLinePrints(t *testing.T) {
 	const mark = "~M~"
-	head := mark + "\t1000\t%5\t1\t200\t40\t50000\t99\t30\t7\tu\t3\t9\t0\n"
+	head := mark + "\t1000\t%5\t1\t200\t40\t50000\t99\t30\t7\tu\t3\t9\t0\tshop-1/0\n"
 	want := observe.Screen{
-		Pane: "%5", ServerPID: 99, Base: 30, Incarnation: 7, Attempt: "u", Dead: true, Columns: 200, Cursor: observe.Cursor{X: 3, Y: 9, Hidden: true}, History: 40, HistoryLimit: 50000, Depth: 40,
+		Pane: "%5", ServerPID: 99, Base: 30, Incarnation: 7, Attempt: "u", Turn: "shop-1/0", Dead: true, Columns: 200, Cursor: observe.Cursor{X: 3, Y: 9, Hidden: true}, History: 40, HistoryLimit: 50000, Depth: 40,
 		Lines: []string{"old", "muxlet-done %1 2", "S\t~x~"}, Visible: 1,
 	}
 	text := "old\nmuxlet-done %1 2\nS\t~x~\n\n"

@@ -48,12 +48,15 @@ func TestAFrozenTmuxChangesNothingAndGetAnswersWithinASecond(t *testing.T) {
 	assert.Contains(t, told, "nothing is started or stopped")
 	a := w.muxlet("restart", "restarted")
 	assert.Equal(t, 6, a.code)
-	assert.Contains(t, a.errOut, "nothing is started or stopped")
+	assert.Contains(t, a.errOut, "tmux did not answer in time")
 
 	signal(t, server, unix.SIGCONT)
 	w.runsAs("killed", 2)
 	w.runsAs("edited", 2)
 	w.runsAs("added", 1)
+	// What was refused is not done later, and can be asked for again.
+	assert.Equal(t, before["restarted"], pid(w.runs("restarted")))
+	w.does("restart", "restarted")
 	w.runsAs("restarted", 2)
 	w.gone("removed")
 	assert.Empty(t, w.family("removed"))

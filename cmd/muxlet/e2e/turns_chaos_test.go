@@ -267,12 +267,9 @@ func TestAThousandTurnsUnderChaosAreReceivedAtMostOnceAndAllEnd(t *testing.T) {
 	w.requireOneMore()
 }
 
-// requireOneMore sends one more turn to each session. What was pasted right before a
-// daemon was killed may stand in an input line still, for a person to decide about; the
-// clients are ended once more, so that it does not.
+// requireOneMore sends one more turn to each session.
 func (w *turnsWorld) requireOneMore() {
 	w.Helper()
-	w.killServers()
 	for _, session := range w.sessions {
 		prompt := promptOf(session, 999)
 		a := w.muxlet("send", session, prompt, "--timeout", "45s")
