@@ -27,23 +27,20 @@ func prompted(c chats) error {
 	return err
 }
 
-// receivers are the sessions to which it is sent.
+// receivers are the sessions to which it is sent. What is done for a dormant one ends with
+// all that is done for a client with reports that runs.
 func receivers() map[string]func(c chats) {
-	onDemand := func(class string) func(c chats) {
-		return func(c chats) {
-			s := c.session("a", class)
-			s.Spec.ProvisioningPolicy = spec.ProvisioningOnDemand
-			c.Apply(s)
-			c.WaitFor("a", envtest.Shows(spec.StatusDormant))
-		}
-	}
 	return map[string]func(c chats){
-		"a client with reports": func(c chats) { c.runs(classAgent, "a") },
 		"a client without reports": func(c chats) {
 			c.Behave("a", envtest.Manners{Works: 300 * time.Millisecond})
 			c.runs(classChat, "a")
 		},
-		"a dormant session": onDemand(classAgent),
+		"a dormant session": func(c chats) {
+			s := c.session("a", classAgent)
+			s.Spec.ProvisioningPolicy = spec.ProvisioningOnDemand
+			c.Apply(s)
+			c.WaitFor("a", envtest.Shows(spec.StatusDormant))
+		},
 	}
 }
 
