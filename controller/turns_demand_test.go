@@ -143,7 +143,7 @@ func TestAnInitialPromptIsSentOncePerConversation(t *testing.T) {
 	t.Parallel()
 	c := startChats(t, envtest.Config{})
 	s := c.session("a", classAgent)
-	s.Spec.InitialPrompt = "begin"
+	s.Spec.InitialPrompt = "begin\n"
 	c.Apply(s)
 	name := ""
 	c.Eventually("the session takes a turn", func() bool {

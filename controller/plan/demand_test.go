@@ -235,6 +235,9 @@ func TestAnInitialPromptIsTheFirstTurnOfAConversation(t *testing.T) {
 		})
 	}
 
+	p = decide(t, of(ofSpec(startsWith("a block\nof YAML\n"))))
+	require.Equal(t, "a block\nof YAML", p.Initial.Prompt)
+
 	p = decide(t, down(ofClass(claude), ofSpec(onDemand), sent(pending(1, initial))))
 	require.Equal(t, []string{"Over delivered=False(ClientDied)"}, phrases(p.Turns), "nobody asks for its client any more")
 }

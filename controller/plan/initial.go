@@ -8,6 +8,7 @@ import (
 
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/turn"
+	"github.com/muxlet/muxlet/spec"
 )
 
 // askInitially makes the first turn of a conversation that muxlet has begun, once its
@@ -22,5 +23,11 @@ func (p *pass) askInitially(c *record.Client) {
 	if slices.ContainsFunc(p.turns, func(t turn.Turn) bool { return t.Initial && t.Phase == turn.Pending }) {
 		return
 	}
-	p.plan.Initial = &InitialTurn{Request: "initial/" + c.Attempt, Prompt: p.rec.Spec.InitialPrompt}
+	// A block of YAML ends with a newline, which is no part of a prompt.
+	prompt, err := spec.CheckPrompt(p.rec.Spec.InitialPrompt)
+	if err != nil {
+		// Only a document that no longer would be accepted has such a one.
+		return
+	}
+	p.plan.Initial = &InitialTurn{Request: "initial/" + c.Attempt, Prompt: prompt}
 }

@@ -87,6 +87,10 @@ func (p *pass) takeBack(t *turn.Turn) bool {
 	if message == "" {
 		message = "nothing of it was handed over; it is tried again"
 	}
+	if reason == spec.ReasonPromptLost {
+		*t = t.Fail(p.Now, reason, message, true)
+		return true
+	}
 	*t = t.Return(p.Now, reason, message)
 	return true
 }

@@ -41,6 +41,7 @@ func TestAPasteIsNeverRepeated(t *testing.T) {
 			require.Empty(t, p.Turns[0].Attempt)
 			require.Equal(t, "the pane is dead", p.Turns[0].Delivered.Message)
 		}},
+		{name: "its prompt is gone: it never can be", in: handing(one, nil, did(1, nothing, func(h *HandOver) { h.Reason = spec.ReasonPromptLost })), is: []string{"Over delivered=False(PromptLost) retryable"}, again: pollTurn},
 		{name: "it was refused because of the cursor: at once again", in: handing(one, nil, did(1, nothing, moved(1))), is: []string{"Pending delivered=False(Pending)"}, again: soon},
 		{name: "whether it was done is not known: the screen is looked at", in: handing(one, nil, did(1)), looks: true, again: pollTurn},
 		{name: "it stands there", in: handing(one, nil, did(1), screen(observe.ComposingPrompt)), is: []string{isDelivering}, again: soon, also: func(t *testing.T, p Plan) {
