@@ -244,7 +244,10 @@ func TestATurnDoesNotWaitForABackOffThatIsLongerThanItsDeadline(t *testing.T) {
 	c := startChats(t, envtest.Config{Policy: plan.Policy{
 		BackOffInitial: time.Hour, BackOffMax: time.Hour, BackOffReset: 10 * time.Hour, UnknownGrace: time.Minute,
 	}})
+	// It is never ready: nothing can be pasted in the moment in which it lives.
+	c.Write("class-unready.yaml", "apiVersion: muxlet.dev/v1alpha1\nkind: ClientClass\nmetadata: {name: unready}\nspec: {ready: {pattern: never shown}}\n")
 	s := c.Fake("a", envtest.Script{Ends: true, Exit: 1})
+	s.Spec.ClientClassName = "unready"
 	c.Apply(s)
 	c.WaitFor("a", envtest.Because(spec.ReasonCrashLoopBackOff))
 	launches := len(c.Launches("a"))
