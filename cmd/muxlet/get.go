@@ -226,6 +226,13 @@ func (o *getOptions) named(ctx context.Context, client *server.Client, names []s
 	if err := o.table(sessionTable(found, o.now())); err != nil {
 		return err
 	}
+	var problems []string
+	for _, session := range found {
+		if source := session.Status.Source; source != nil && source.Error != "" {
+			problems = append(problems, source.Error)
+		}
+	}
+	o.bounded(problemLines(problems), "\"muxlet validate\" shows all of them.")
 	return failed
 }
 

@@ -122,6 +122,17 @@ func TestAMissingSessionMayBeInAFileWithAProblem(t *testing.T) {
 	}
 }
 
+func TestGetByNameTellsWhatIsWrongWithItsFile(t *testing.T) {
+	typo := invalidSession("typo")
+	c := newCLI(t, newFakeDaemon(typo, runningSession("a", 1, 5)))
+	assert.Equal(t, 0, c.run("get", "typo"))
+	assert.Equal(t, "Problem: "+typo.Status.Source.Error+"\n", c.errOut)
+	assert.Equal(t, 0, c.run("get", "a"))
+	assert.Empty(t, c.errOut)
+	assert.Equal(t, 0, c.run("get", "typo", "-o", "name"))
+	assert.Empty(t, c.errOut, "a program reads it")
+}
+
 func TestOneNameIsAnObjectAndAListIsAList(t *testing.T) {
 	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 5), runningSession("b", 1, 6)))
 	decode := map[string]func(string) map[string]any{
