@@ -4,6 +4,7 @@
 package spec
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -39,4 +40,32 @@ func TestASessionAsksForAttentionUntilAPersonHasLookedAtIt(t *testing.T) {
 			assert.Equal(t, r.asks, AsksForAttention(&Session{Status: r.status}))
 		})
 	}
+}
+
+func TestTheSessionThatWaitsLongestComesFirst(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) *metav1.Time {
+		return &metav1.Time{Time: noon.Add(time.Duration(seconds) * time.Second)}
+	}
+	stalled := func(seconds int) []metav1.Condition {
+		return []metav1.Condition{{Type: ConditionStalled, Status: metav1.ConditionTrue, LastTransitionTime: *at(seconds)}}
+	}
+	session := func(name string, status SessionStatus) *Session {
+		return &Session{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: status}
+	}
+	asked := session("asked", SessionStatus{Activity: &ActivityStatus{State: ActivityIdle, AsksSince: at(20)}})
+	refused := session("refused", SessionStatus{Activity: &ActivityStatus{State: ActivityIdle, Failure: ReasonAuthenticationFailed}})
+	sessions := []*Session{
+		session("b", SessionStatus{}), refused, asked,
+		session("blocked", SessionStatus{Conditions: stalled(10)}), session("a", SessionStatus{}),
+	}
+	slices.SortFunc(sessions, CompareWaiting)
+	var names []string
+	for _, s := range sessions {
+		names = append(names, s.Name)
+	}
+	assert.Equal(t, []string{"blocked", "asked", "refused", "a", "b"}, names)
+	assert.Equal(t, at(20).Time, WaitingSince(asked))
+	assert.Zero(t, WaitingSince(refused))
+	assert.Zero(t, WaitingSince(session("a", SessionStatus{Conditions: nil})))
 }

@@ -32,7 +32,7 @@ func TestTheActivityColumnSaysWhatIsAskedAndWhatHasFailed(t *testing.T) {
 	s := asking(spec.ReasonTrustRequired)
 	assert.Equal(t, "AwaitingInput (TrustRequired)", activityCell(s))
 	assert.Equal(t, spec.StatusRunning, spec.DisplayStatus(s))
-	assert.True(t, waits(s))
+	assert.True(t, spec.WaitsForPerson(s))
 
 	s.Status.Conditions[3] = metav1.Condition{Type: spec.ConditionInputRequired, Status: metav1.ConditionFalse}
 	s = &spec.Session{Status: spec.SessionStatus{
@@ -40,10 +40,10 @@ func TestTheActivityColumnSaysWhatIsAskedAndWhatHasFailed(t *testing.T) {
 		Activity:   &spec.ActivityStatus{State: spec.ActivityIdle},
 	}}
 	assert.Equal(t, "Idle", activityCell(s))
-	assert.False(t, waits(s))
+	assert.False(t, spec.WaitsForPerson(s))
 	s.Status.Activity.Failure = spec.ReasonAuthenticationFailed
 	assert.Equal(t, "Idle (AuthenticationFailed)", activityCell(s))
-	assert.True(t, waits(s), "only a person can renew a credential")
+	assert.True(t, spec.WaitsForPerson(s), "only a person can renew a credential")
 	s.Status.Conditions[0].Status = metav1.ConditionFalse
 	assert.Equal(t, absent, activityCell(s), "what is not observed is not shown")
 	assert.Equal(t, absent, activityCell(&spec.Session{}))

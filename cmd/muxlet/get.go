@@ -189,7 +189,7 @@ func (o *getOptions) all(ctx context.Context, client *server.Client) error {
 // arrange leaves out what is not asked for and puts the rest in order.
 func (o *getOptions) arrange(sessions []spec.Session) ([]spec.Session, error) {
 	if o.waiting {
-		sessions = slices.DeleteFunc(slices.Clone(sessions), func(s spec.Session) bool { return !waits(&s) })
+		sessions = slices.DeleteFunc(slices.Clone(sessions), func(s spec.Session) bool { return !spec.WaitsForPerson(&s) })
 	}
 	return sessions, o.sortSessions(sessions)
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/muxlet/muxlet/spec"
@@ -25,30 +24,13 @@ const (
 
 var sortWords = []string{sortName, sortAge, sortRestarts, sortStatus}
 
-// waits says whether the session goes on only when a person acts: it asks for attention,
-// its credential is refused, or something is in its way. One that was told to rest waits
-// for nothing, and one at which a person has looked goes on to wait without a word.
-func waits(s *spec.Session) bool {
-	if spec.AsksForAttention(s) {
-		return true
-	}
-	if a := s.Status.Activity; a != nil && a.Failure == spec.ReasonAuthenticationFailed {
-		return true
-	}
-	switch spec.DisplayStatus(s) {
-	case spec.StatusCompleted, spec.StatusSuspended, spec.StatusTerminated, spec.StatusDormant:
-		return false
-	}
-	return meta.IsStatusConditionTrue(s.Status.Conditions, spec.ConditionStalled)
-}
-
 // sortSessions orders by --sort-by. Without it a person sees those first that
-// wait for a person; a program gets them by name.
+// wait for a person, the longest first; a program gets them by name.
 func (o *getOptions) sortSessions(sessions []spec.Session) error {
 	switch o.sortBy {
 	case "":
 		if o.tabular() {
-			slices.SortStableFunc(sessions, func(a, b spec.Session) int { return cmp.Compare(rank(waits(&a)), rank(waits(&b))) })
+			slices.SortStableFunc(sessions, func(a, b spec.Session) int { return spec.CompareWaiting(&a, &b) })
 		}
 	case sortName:
 		slices.SortStableFunc(sessions, func(a, b spec.Session) int { return strings.Compare(a.Name, b.Name) })

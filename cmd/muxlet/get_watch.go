@@ -138,7 +138,7 @@ type sessionFeed struct {
 }
 
 func (s *sessionFeed) wants(session *spec.Session) bool {
-	return (len(s.names) == 0 || slices.Contains(s.names, session.Name)) && (!s.waiting || waits(session))
+	return (len(s.names) == 0 || slices.Contains(s.names, session.Name)) && (!s.waiting || spec.WaitsForPerson(session))
 }
 
 // listed prints what is there at the beginning.
