@@ -113,14 +113,19 @@ func (t *Actuator) launcher(l actuate.Launch) []string {
 		t.Binary, "launch", "--state", t.StateDir, "--runtime", t.RuntimeDir,
 		"--uid", l.Labels.UID, "--attempt", l.Labels.Attempt,
 	}, t.LaunchExtra...)
-	switch l.ShellMode {
+	return t.Shell.Argv(l.ShellMode, argv)
+}
+
+// Argv is the argv by which argv is executed in the environment that mode stands for.
+func (s Shell) Argv(mode spec.ShellMode, argv []string) []string {
+	switch mode {
 	case spec.ShellNone:
 		return argv
 	case spec.ShellLogin:
-		return append([]string{t.Shell.Path, "-lc", throughShell(t.Shell.Path, argv), "muxlet"}, argv...)
+		return append([]string{s.Path, "-lc", throughShell(s.Path, argv), "muxlet"}, argv...)
 	case spec.ShellInteractive:
 	}
-	return append([]string{t.Shell.Path, "-lic", throughShell(t.Shell.Path, argv), "muxlet"}, argv...)
+	return append([]string{s.Path, "-lic", throughShell(s.Path, argv), "muxlet"}, argv...)
 }
 
 // throughShell is the command by which a shell replaces itself by argv, whatever

@@ -41,6 +41,9 @@ const deathPoll = time.Second
 
 const passwdFile = "/etc/passwd"
 
+// tmuxConf is the name of the tmux server's configuration in the runtime directory.
+const tmuxConf = "tmux.conf"
+
 // newController puts the parts together.
 func (g *globals) newController(s *config.Effective, reloads *reloader, recorder *status.Recorder, instance *instanceLock, log logr.Logger) (c *controller.Controller, closeAll func(), err error) {
 	self, err := os.Executable()
@@ -67,7 +70,7 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 	if err != nil {
 		return nil, nil, errors.Join(err, deaths.Close())
 	}
-	conf := filepath.Join(s.RuntimeDir, "tmux.conf")
+	conf := filepath.Join(s.RuntimeDir, tmuxConf)
 	wire := wiring{Effective: s, self: self, shell: shell, conn: conn, conf: conf, uid: g.uid}
 	c = controller.New(controller.Options{
 		Log: log, Clock: clock.RealClock{}, NewID: uuid.NewString, Version: version,
@@ -165,8 +168,12 @@ func (w wiring) prepareRuntime() error {
 // baseEnvironment is what tmux, and clients of shellMode None, get of the
 // daemon's own environment.
 func (g *globals) baseEnvironment(shell string) []string {
+	return baseOf(g.lookupEnv, g.home, shell)
+}
+
+func baseOf(lookup func(string) (string, bool), home, shell string) []string {
 	values := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "SHELL": shell}
-	if home := g.home; home != "" {
+	if home != "" {
 		values["HOME"] = home
 	}
 	if u, err := user.Current(); err == nil {
@@ -175,7 +182,7 @@ func (g *globals) baseEnvironment(shell string) []string {
 	var base []string
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG"} {
 		value := values[name]
-		if given, ok := g.lookupEnv(name); ok && given != "" && name != "SHELL" {
+		if given, ok := lookup(name); ok && given != "" && name != "SHELL" {
 			value = given
 		}
 		if value != "" {

@@ -33,6 +33,13 @@ func Limits(server observe.Process) observe.Limits {
 	return l
 }
 
+// Files are the descriptors of a process and how many it may have; unknown when that
+// cannot be read.
+func Files(pid int) observe.Use {
+	use, _ := filesOf(pid)
+	return use
+}
+
 func terminals(dir string) observe.Use {
 	used, ok := number(dir + "nr")
 	limit, known := number(dir + "max")

@@ -30,39 +30,61 @@ import (
 // Where a process cannot name itself (macOS) nothing is found: a guess could hit a
 // client.
 func FindServers(socket string) ([]observe.Process, error) {
-	own, err := readOwn()
+	all, err := AllServers()
 	if err != nil {
 		return nil, fmt.Errorf("looking for tmux servers on %s: %w", socket, err)
 	}
-	servers := map[int]entry{}
-	for _, e := range own {
-		if e.ended || !e.detached || !strings.HasSuffix(e.command, ": server") {
-			continue
-		}
-		arguments, err := argumentsOf(e.pid)
-		if err == nil && socketOption(arguments) == socket {
-			servers[e.pid] = e
-		}
-	}
 	var found []observe.Process
-	for _, e := range servers {
-		if _, forked := servers[e.parent]; !forked {
-			found = append(found, e.identity())
+	for _, s := range all {
+		if s.Socket == socket {
+			found = append(found, s.Process)
 		}
 	}
 	return found, nil
 }
 
-// socketOption returns the socket that a tmux command line names by -S; empty when it
-// names none. The options are those of tmux 3.2 to 3.7; c, f, L and T take a
-// value as well.
-func socketOption(arguments [][]byte) string {
+// TmuxServer is a tmux server as the process table shows it.
+type TmuxServer struct {
+	observe.Process
+	// Socket is the path that it was given by -S, Conf the last one by -f; empty when it
+	// was given none.
+	Socket, Conf string
+}
+
+// AllServers returns the tmux servers of our own uid, as FindServers finds them.
+func AllServers() ([]TmuxServer, error) {
+	own, err := readOwn()
+	if err != nil {
+		return nil, fmt.Errorf("read the process table: %w", err)
+	}
+	servers, options := map[int]entry{}, map[int][2]string{}
+	for _, e := range own {
+		if e.ended || !e.detached || !strings.HasSuffix(e.command, ": server") {
+			continue
+		}
+		if arguments, err := argumentsOf(e.pid); err == nil && len(arguments) > 0 {
+			servers[e.pid], options[e.pid] = e, optionsOf(arguments)
+		}
+	}
+	var found []TmuxServer
+	for pid, e := range servers {
+		// A fork of a server for a pane of it has the same socket.
+		if _, forked := servers[e.parent]; !forked || options[e.parent] != options[pid] {
+			found = append(found, TmuxServer{e.identity(), options[pid][0], options[pid][1]})
+		}
+	}
+	return found, nil
+}
+
+// optionsOf returns the socket that a tmux command line names by -S and the file that it
+// names by -f; empty when it names none. The options are those of tmux 3.2 to 3.7; c, L
+// and T take a value as well.
+func optionsOf(arguments [][]byte) (named [2]string) {
 	const withValue = "cfLST"
-	socket := ""
 	for i := 1; i < len(arguments); i++ {
 		word := string(arguments[i])
 		if len(word) < 2 || word[0] != '-' || word == "--" {
-			return socket
+			return named
 		}
 		at := strings.IndexAny(word[1:], withValue)
 		if at < 0 {
@@ -72,13 +94,16 @@ func socketOption(arguments [][]byte) string {
 		if value == "" {
 			i++
 			if i == len(arguments) {
-				return ""
+				return [2]string{}
 			}
 			value = string(arguments[i])
 		}
-		if option == 'S' {
-			socket = value
+		switch option {
+		case 'S':
+			named[0] = value
+		case 'f':
+			named[1] = value
 		}
 	}
-	return socket
+	return named
 }

@@ -42,9 +42,10 @@ func TestSocketOfATmuxCommandLineIsThatOfItsOwnOptions(t *testing.T) {
 		for word := range strings.FieldsSeq(line) {
 			arguments = append(arguments, []byte(word))
 		}
-		require.Equal(t, want, socketOption(arguments), line)
+		require.Equal(t, want, optionsOf(arguments)[0], line)
 	}
-	require.Empty(t, socketOption(nil))
+	require.Empty(t, optionsOf(nil))
+	require.Equal(t, [2]string{"/a", "/c"}, optionsOf([][]byte{[]byte("tmux"), []byte("-uf"), []byte("/c"), []byte("-S/a"), []byte("start-server")}))
 }
 
 // tmuxServer starts a tmux server on the socket and returns its pid.

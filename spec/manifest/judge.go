@@ -48,15 +48,21 @@ func (c *Classes) Judge(d *spec.Document) []spec.Problem {
 	if d.Session == nil {
 		return nil
 	}
+	class := c.Of(d)
+	if class == nil {
+		return nil
+	}
+	return d.ProblemsForClass(class)
+}
+
+// Of gives the class of a document that declares a session; nil when it is not known.
+func (c *Classes) Of(d *spec.Document) *spec.ClientClass {
 	name := c.nameOf(d)
 	class, declared := c.Declared[name]
 	if !declared {
 		class = spec.ResolveClass(name, nil)
 	}
-	if class == nil {
-		return nil
-	}
-	return d.ProblemsForClass(class)
+	return class
 }
 
 // Unknown gives the name of a session's class that is neither declared nor built in;
