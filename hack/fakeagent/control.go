@@ -37,6 +37,10 @@ type control struct {
 	UsageLimit bool       `json:"usageLimit,omitempty"`
 	ResetAt    *time.Time `json:"resetAt,omitempty"`
 
+	// Script is what a turn does whose prompt contains a text; the first that fits counts.
+	Script []scene `json:"script,omitempty"`
+	// Answer in place of the usual one.
+	Answer string `json:"answer,omitempty"`
 	// Exits is what the next starts do instead; the first is taken and removed.
 	Exits []plannedExit `json:"exits,omitempty"`
 	// WrapperStays makes Codex's wrapper outlive its native child.
@@ -53,6 +57,16 @@ type control struct {
 	Deaf string `json:"deaf,omitempty"`
 	// Notice is a screen that is shown once, and left by Enter.
 	Notice string `json:"notice,omitempty"`
+}
+
+// scene is what a turn does whose prompt contains a text.
+type scene struct {
+	Prompt string `json:"prompt"`
+	// Answer, and what happens before it; see control.
+	Answer  string `json:"answer,omitempty"`
+	Mode    string `json:"mode,omitempty"`
+	Command string `json:"command,omitempty"`
+	Delay   string `json:"delay,omitempty"`
 }
 
 // plannedExit is a start that comes to nothing.
@@ -152,6 +166,12 @@ func span(text string, usual time.Duration) time.Duration {
 //
 // !ask is a tool that asks for a permission first.
 func (c control) directive(prompt string) control {
+	for _, s := range c.Script {
+		if strings.Contains(prompt, s.Prompt) {
+			c.Answer, c.Mode, c.Command, c.Delay = s.Answer, s.Mode, s.Command, s.Delay
+			return c
+		}
+	}
 	word, rest, _ := strings.Cut(prompt, " ")
 	switch word {
 	case "!fail":

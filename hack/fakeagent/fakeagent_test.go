@@ -306,3 +306,15 @@ func TestEnterIsLostWhileTheComposerIsDeaf(t *testing.T) {
 		assert.Equal(t, []string{"not lost"}, p.prompts(), client)
 	}
 }
+
+func TestAScriptSaysWhatATurnDoesByItsPrompt(t *testing.T) {
+	c := control{Mode: "hang", Script: []scene{
+		{Prompt: "cart", Answer: "The cart counts from one."},
+		{Prompt: "deploy", Mode: "ask", Command: "true"},
+	}}
+	answered := c.directive("Why does the cart test fail?")
+	assert.Equal(t, [2]string{"The cart counts from one.", ""}, [2]string{answered.Answer, answered.Mode})
+	asked := c.directive("!exit 3, or deploy")
+	assert.Equal(t, [2]string{"true", "ask"}, [2]string{asked.Command, asked.Mode})
+	assert.Equal(t, "hang", c.directive("anything else").Mode)
+}
