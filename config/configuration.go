@@ -34,6 +34,15 @@ type MuxletConfiguration struct {
 	// DefaultClientClassName is the client class of a session that names none and has
 	// no command of its own. Default claude.
 	DefaultClientClassName string `json:"defaultClientClassName"`
+	// SessionDefaults is laid under the spec of each session, field by field: what a
+	// session says itself counts. Variables of client.env are merged by name, any other
+	// list is the session's own where it gives one, also an empty one. client.args,
+	// client.startArgs and initialPrompt go only to sessions of the class that is named
+	// here, or of defaultClientClassName; and a session that gives a client.command takes no
+	// class from here. client.command, conversation.id and suspend belong to one session and
+	// cannot be given. A change of it is an edit of each session that it touches, by that
+	// session's updateStrategy. Default: nothing.
+	SessionDefaults spec.SessionSpec `json:"sessionDefaults"`
 	// Tmux is how the tmux server is spoken to.
 	Tmux Tmux `json:"tmux"`
 	// ResyncPeriod is the longest time between two looks at the manifests and at

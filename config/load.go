@@ -60,6 +60,8 @@ type Effective struct {
 	File string
 	// Paths that follow from the settings.
 	Paths Paths
+	// Sessions is sessionDefaults, ready to be laid under sessions; nil for none.
+	Sessions *spec.SessionDefaults
 
 	// empty is true when the file holds nothing at all.
 	empty bool
@@ -81,6 +83,7 @@ func Load(in Inputs) (*Effective, error) {
 	}
 	e := l.e
 	e.Paths = Paths{StateDir: e.StateDir, RuntimeDir: e.RuntimeDir, UID: in.UID}
+	e.Sessions = spec.NewSessionDefaults(&e.SessionDefaults, e.DefaultClientClassName)
 	return e, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/muxlet/muxlet/spec"
 )
@@ -94,6 +95,7 @@ manifests: [~/a, "$BASE/b", /c]
 stateDir: ${BASE}/state
 runtimeDir: ~/run
 defaultClientClassName: codex
+sessionDefaults: {workspace: {directory: ~/src}, client: {args: [--model, opus], env: [{name: A, value: "1"}]}, terminal: {historyLimit: 0}}
 tmux: {command: ~/bin/tmux, timeout: 2s}
 resyncPeriod: 1m
 observation: {unknownGracePeriod: 0s, bootIDPath: $BASE/boot_id}
@@ -118,6 +120,11 @@ func TestEverySettingIsRead(t *testing.T) {
 		RuntimeDir: in.Home + "/run",
 
 		DefaultClientClassName: "codex",
+		SessionDefaults: spec.SessionSpec{
+			Workspace: spec.WorkspaceSpec{Directory: "~/src"},
+			Client:    spec.ClientSpec{Args: []string{"--model", "opus"}, Env: []spec.EnvVar{{Name: "A", Value: "1"}}},
+			Terminal:  spec.TerminalSpec{HistoryLimit: ptr.To[int32](0)},
+		},
 
 		Tmux:         Tmux{Command: in.Home + "/bin/tmux", Timeout: duration(2 * time.Second)},
 		ResyncPeriod: duration(time.Minute),
@@ -330,7 +337,7 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		want []string
 	}{
 		"unknown":           {header + "resyncPriod: 5s\n", []string{`f:3:1: resyncPriod: unknown field (did you mean "resyncPeriod"?)`}},
-		"of a later issue":  {header + "notifications: {}\n", []string{"f:3:1: notifications: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, activity, retention, logging"}},
+		"of a later issue":  {header + "notifications: {}\n", []string{"f:3:1: notifications: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, sessionDefaults, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, activity, retention, logging"}},
 		"level too high":    {header + "maxInFlight: 3\n", []string{`f:3:1: maxInFlight: unknown field (did you mean "starts.maxInFlight"?)`}},
 		"twice":             {header + "stateDir: /a\nstateDir: /b\n", []string{"f:4:1: stateDir: is given twice; the first is in line 3"}},
 		"manifest":          {"apiVersion: muxlet.dev/v1alpha1\nkind: Session\n", []string{`f:2:7: kind: "Session" is not known; the only kind here is MuxletConfiguration`}},
@@ -358,9 +365,18 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 			"f:7:19: removal.settle: -1s is not between 0s and 1h", "f:8:22: retention.archive: -1s is not between 0s and 87600h",
 			"f:9:23: activity.reportTTL: 0s is not between 1s and 24h", "f:9:39: activity.focusAfter: 0s is not between 100ms and 1h",
 		}},
-		"no size":       {header + "retention: {reportSpool: 64 MB}\n", []string{"f:3:26: retention.reportSpool: must be a size such as 512Ki, 64Mi or 1Gi"}},
-		"small spool":   {header + "retention: {reportSpool: 1Ki}\n", []string{"f:3:26: retention.reportSpool: 1Ki is not between 64Ki and 16Gi"}},
-		"huge spool":    {header + "retention: {reportSpool: 1Ti}\n", []string{"f:3:26: retention.reportSpool: 1Ti is not between 64Ki and 16Gi"}},
+		"no size":     {header + "retention: {reportSpool: 64 MB}\n", []string{"f:3:26: retention.reportSpool: must be a size such as 512Ki, 64Mi or 1Gi"}},
+		"small spool": {header + "retention: {reportSpool: 1Ki}\n", []string{"f:3:26: retention.reportSpool: 1Ki is not between 64Ki and 16Gi"}},
+		"huge spool":  {header + "retention: {reportSpool: 1Ti}\n", []string{"f:3:26: retention.reportSpool: 1Ti is not between 64Ki and 16Gi"}},
+		"defaults of one session": {header + "sessionDefaults:\n  client: {command: [a]}\n  conversation: {id: x}\n  suspend: true\n", []string{
+			"f:4:21: sessionDefaults.client.command: a command is one session's own; give all of them a client class with clientClassName",
+			"f:5:22: sessionDefaults.conversation.id: a conversation belongs to one session; name it in that session's document",
+			`f:6:12: sessionDefaults.suspend: sessions are suspended one by one; "muxlet suspend --all" does it for all that are there`,
+		}},
+		"bad defaults": {header + "sessionDefaults:\n  workspace: {directory: src}\n  terminal: {rows: 1}\n", []string{
+			`f:4:26: sessionDefaults.workspace.directory: "src" is relative; it must begin with /, ~/ or $VAR (did you mean "~/src"?)`,
+			"f:5:20: sessionDefaults.terminal.rows: 1 is not between 5 and 1000",
+		}},
 		"few turns":     {header + "retention: {turns: 0}\n", []string{"f:3:20: retention.turns: 0 is not between 1 and 100000"}},
 		"many turns":    {header + "retention: {turns: 100001}\n", []string{"f:3:20: retention.turns: 100001 is not between 1 and 100000"}},
 		"young turns":   {header + "retention: {turnAge: -1s}\n", []string{"f:3:22: retention.turnAge: -1s is not between 0s and 87600h"}},

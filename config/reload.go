@@ -4,6 +4,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muxlet/muxlet/spec"
 )
 
 // restart says of each setting why a running daemon cannot take another value of
@@ -21,6 +24,7 @@ var restart = map[string]string{
 	"stateDir":                       "the records are there, and the daemon holds its lock",
 	"runtimeDir":                     "the sockets are there, and the daemon holds its lock",
 	"defaultClientClassName":         "",
+	"sessionDefaults":                "",
 	"tmux.command":                   "the tmux server was started with it",
 	"tmux.timeout":                   "",
 	"resyncPeriod":                   "",
@@ -123,7 +127,11 @@ func visit(v reflect.Value, prefix string, f func(name string, v reflect.Value))
 
 // isSection tells a group of settings from one that is a struct in Go.
 func isSection(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t != reflect.TypeFor[metav1.Duration]() && t != reflect.TypeFor[resource.Quantity]()
+	switch t {
+	case reflect.TypeFor[metav1.Duration](), reflect.TypeFor[resource.Quantity](), reflect.TypeFor[spec.SessionSpec]():
+		return false
+	}
+	return t.Kind() == reflect.Struct
 }
 
 // printed is a value as a person writes it.
@@ -135,6 +143,12 @@ func printed(v reflect.Value) string {
 		return value.String()
 	case []string:
 		return strings.Join(value, " ")
+	case spec.SessionSpec:
+		text, err := json.Marshal(spec.GivenFields(&value))
+		if err != nil {
+			return err.Error()
+		}
+		return string(text)
 	}
 	return fmt.Sprint(v.Interface())
 }

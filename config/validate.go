@@ -22,6 +22,7 @@ import (
 func Validate(c *MuxletConfiguration) field.ErrorList {
 	errs := validatePaths(c)
 	errs = append(errs, spec.ValidateClassName(c.DefaultClientClassName, field.NewPath("defaultClientClassName"))...)
+	errs = append(errs, spec.ValidateSessionDefaults(&c.SessionDefaults, field.NewPath("sessionDefaults"))...)
 	errs = append(errs, validateTimes(c)...)
 	errs = append(errs, validateCounts(c)...)
 	errs = append(errs, validateSizes(c)...)

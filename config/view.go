@@ -13,6 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muxlet/muxlet/spec"
 )
 
 // YAML prints the settings in force as a settings file, each value with its
@@ -39,7 +41,11 @@ func (e *Effective) mapping(n *yaml.Node, v reflect.Value, prefix string) {
 		if !isSetting {
 			continue
 		}
-		n.Content = append(n.Content, word(name), e.setting(value, prefix+name))
+		key, node := word(name), e.setting(value, prefix+name)
+		if _, isSpec := value.Interface().(spec.SessionSpec); isSpec && len(node.Content) > 0 {
+			key.LineComment, node.LineComment = node.LineComment, ""
+		}
+		n.Content = append(n.Content, key, node)
 	}
 }
 
@@ -60,6 +66,12 @@ func (e *Effective) setting(v reflect.Value, path string) *yaml.Node {
 			list.Content = append(list.Content, n)
 		}
 		return list
+	case spec.SessionSpec:
+		n := &yaml.Node{}
+		if err := n.Encode(spec.GivenFields(&value)); err != nil {
+			n = word(err.Error())
+		}
+		return e.leaf(n, path)
 	}
 	if isSection(v.Type()) {
 		n := &yaml.Node{Kind: yaml.MappingNode}

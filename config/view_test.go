@@ -30,6 +30,7 @@ manifests:
 stateDir: /s # flag
 runtimeDir: /s/run # default
 defaultClientClassName: claude # default
+sessionDefaults: {} # default
 tmux:
   command: tmux # default
   timeout: 5s # default

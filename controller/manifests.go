@@ -148,6 +148,7 @@ func (c *Controller) refresh(change func(manifest.State) manifest.State) time.Ti
 	c.desiredMu.Lock()
 	defer c.desiredMu.Unlock()
 	began, settings := c.Clock.Now(), c.settings()
+	c.reader.Defaults = settings.SessionDefaults
 	reading := c.reader.Read(settings.Manifests)
 	now := c.now()
 	if change != nil {

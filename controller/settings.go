@@ -9,6 +9,7 @@ import (
 
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/turn"
+	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/manifest"
 )
 
@@ -19,6 +20,8 @@ type Settings struct {
 	// Manifests are the roots; ManifestPolicy the guard.
 	Manifests      []string
 	ManifestPolicy manifest.Policy
+	// SessionDefaults are laid under each session; nil for none.
+	SessionDefaults *spec.SessionDefaults
 	// Policy of the decisions.
 	Policy plan.Policy
 	// Resync is the time between two looks at everything.

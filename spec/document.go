@@ -57,8 +57,10 @@ type Document struct {
 	// EndLine is the last line with content, without the separator that follows.
 	EndLine int
 
-	// places of the fields that only the client class can judge, by path.
+	// places of the fields that only the client class or the settings can judge, by path.
 	places map[string]Position
+	// said is what the document of a Session says by itself; nil when it does not decode.
+	said *said
 }
 
 // Object is what a valid document declares; nil when there are Problems.
@@ -217,8 +219,8 @@ func decodeDocument(file string, c chunk) *Document {
 		doc.Class, doc.Problems = decodeClass(tree)
 		return doc
 	}
-	doc.Session, doc.Problems = decodeSession(tree)
-	if doc.Session != nil {
+	doc.Session, doc.said, doc.Problems = decodeSession(tree)
+	if doc.said != nil {
 		doc.places = tree.placesForClass()
 	}
 	return doc
@@ -233,19 +235,22 @@ func (t *Tree) kind() string {
 	return KindSession
 }
 
-// decodeSession gives a defaulted and valid Session, or its problems.
-func decodeSession(tree *Tree) (*Session, []Problem) {
+// decodeSession gives a defaulted and valid Session, or its problems, and what the
+// document says unless it cannot be decoded.
+func decodeSession(tree *Tree) (*Session, *said, []Problem) {
 	var s Session
 	if problems := tree.decode(GroupVersion.WithKind(KindSession), &s); len(problems) > 0 {
-		return nil, inOrder(problems)
+		return nil, nil, inOrder(problems)
 	}
 	keepDeclared(&s.ObjectMeta)
 	SetDefaults(&s.Spec)
-	if problems := tree.Problems(Validate(&s)); len(problems) > 0 {
-		return nil, problems
+	problems := tree.Problems(Validate(&s))
+	words := saying(tree, &s, problems)
+	if len(problems) > 0 {
+		return nil, words, problems
 	}
 	s.Namespace = Namespace
-	return &s, nil
+	return &s, words, nil
 }
 
 // decodeClass gives a defaulted and valid ClientClass, or its problems.

@@ -11,8 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The fields of a Session that only its class can judge.
-var fieldsForClass = []string{"spec.clientClassName", "spec.client.command", "spec.client.args", "spec.client.startArgs", "spec.conversation.id", "spec.initialPrompt"}
+// The fields of a Session that only its class can judge, and those that stand for what
+// the settings lay under it.
+var fieldsForClass = []string{
+	"spec.clientClassName", "spec.client.command", "spec.client.args", "spec.client.startArgs", "spec.conversation.id", "spec.initialPrompt",
+	directoryPath, "spec",
+}
 
 // ValidateForClass says what in a valid Session its class does not permit: a command
 // beside that of the class, none where the class has none, a conversation for a client
@@ -63,11 +67,7 @@ func namesConversation(path *field.Path, words []string, class *ClientClass) fie
 
 // ProblemsForClass gives the same with the places in the document.
 func (d *Document) ProblemsForClass(class *ClientClass) []Problem {
-	problems := new(Tree).Problems(ValidateForClass(d.Session, class))
-	for i := range problems {
-		problems[i].Position = d.places[problems[i].Path]
-	}
-	return inOrder(problems)
+	return d.placed(ValidateForClass(d.Session, class))
 }
 
 // ClassPlace is where the document names its class.

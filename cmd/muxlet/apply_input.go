@@ -29,12 +29,17 @@ type input struct {
 	declared map[manifest.Ref][]spec.Position
 	// taken are the files that were read: one that is named twice is one.
 	taken []os.FileInfo
+	// defaults are laid under each session.
+	defaults *spec.SessionDefaults
 }
 
 // readInput reads files, directories and standard input (-). Only a command line
 // that makes no sense is an error.
 func (g *globals) readInput(paths []string) (*input, error) {
 	in := &input{declared: map[manifest.Ref][]spec.Position{}}
+	if settings, err := g.settings(); err == nil { // what is wrong with them is said where they are needed
+		in.defaults = settings.Sessions
+	}
 	stdin := false
 	for _, path := range paths {
 		switch {
@@ -114,6 +119,7 @@ func (in *input) stream(name string, r io.Reader) {
 		in.problem("%s", problem)
 	}
 	for _, d := range declarations {
+		d.Document = d.Under(in.defaults)
 		for _, problem := range d.Problems {
 			in.problem("%s", problem)
 		}

@@ -172,7 +172,7 @@ func (r *reloader) tell(kind plan.EventType, reason, message string) {
 // controllerSettings are what the controller needs of the settings.
 func controllerSettings(s *config.Effective) controller.Settings {
 	return controller.Settings{
-		Manifests:      s.Manifests,
+		Manifests: s.Manifests, SessionDefaults: s.Sessions,
 		ManifestPolicy: manifest.Policy{Settle: s.Removal.Settle.Duration, GuardMin: int(s.Removal.GuardMin), GuardPercent: int(s.Removal.GuardPercent), DefaultClass: s.DefaultClientClassName},
 		Policy: plan.Policy{
 			BackOffInitial: s.BackOff.Initial.Duration, BackOffMax: s.BackOff.Max.Duration, BackOffReset: s.BackOff.ResetAfter.Duration,

@@ -115,7 +115,8 @@ func (p *patient) examine(ctx context.Context, output string) error {
 		p.found(levelOK, areaSettings, "", "%s is valid", settings.File)
 	}
 	p.settings = settings
-	p.reading = manifest.Read(settings.Manifests)
+	reader := manifest.Reader{Defaults: settings.Sessions}
+	p.reading = reader.Read(settings.Manifests)
 	p.lookAtDaemon(ctx)
 	p.lookAtTmux(ctx)
 	p.lookAtSockets()

@@ -158,7 +158,7 @@ func (g *globals) classesIn(r manifest.Reading) (*manifest.Classes, error) {
 	if err != nil {
 		return nil, err
 	}
-	classes := &manifest.Classes{Default: settings.DefaultClientClassName, Declared: map[string]*spec.ClientClass{}}
+	classes := &manifest.Classes{Default: settings.DefaultClientClassName, Defaults: settings.Sessions, Declared: map[string]*spec.ClientClass{}}
 	classes.AddReading(r)
 	return classes, nil
 }

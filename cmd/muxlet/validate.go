@@ -84,7 +84,7 @@ func (g *globals) readForCheck(args []string) (*check, error) {
 		roots, explicit = settings.Manifests, false
 	}
 	if settings != nil {
-		found.classes.Default = settings.DefaultClientClassName
+		found.classes.Default, found.classes.Defaults = settings.DefaultClientClassName, settings.Sessions
 	}
 	found.where = roots
 	if slices.Contains(roots, stdinArgument) {
@@ -92,10 +92,11 @@ func (g *globals) readForCheck(args []string) (*check, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
-		found.documents(spec.DecodeFile(stdinName, data))
+		found.documents(spec.DecodeFile(stdinName, data).Under(found.classes.Defaults))
 		roots = slices.DeleteFunc(slices.Clone(roots), func(root string) bool { return root == stdinArgument })
 	}
-	found.reading(manifest.Read(roots), explicit)
+	reader := manifest.Reader{Defaults: found.classes.Defaults}
+	found.reading(reader.Read(roots), explicit)
 	found.duplicates()
 	if explicit && settings != nil && found.unknown() {
 		// A session alone may be checked before it joins those that have its class.

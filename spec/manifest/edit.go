@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -80,22 +82,22 @@ func again(edit func() error) error {
 
 // suspended gives the file with spec.suspend as wanted.
 func (s *source) suspended(name string, suspend bool) ([]byte, error) {
-	declared := s.decoded.Items[s.item]
-	if declared.Session == nil {
-		return nil, fmt.Errorf("suspend session %q: %w: %w", name, ErrNotEditable, firstProblem(declared.Problems))
+	declared := s.decoded.Items[s.item].DeclaredSession()
+	if declared == nil {
+		return nil, fmt.Errorf("suspend session %q: %w: %w", name, ErrNotEditable, firstProblem(s.decoded.Items[s.item].Problems))
 	}
-	if declared.Session.Spec.Suspend == suspend {
+	if declared.Spec.Suspend == suspend {
 		return s.data, nil
 	}
 	edited, err := s.splice(suspend)
 	if err != nil {
 		return nil, err
 	}
-	want := *declared.Session
+	want := *declared
 	want.Spec.Suspend = suspend
-	items := slices.Clone(s.decoded.Items)
-	items[s.item].Session = &want
-	return edited, s.verify(edited, items)
+	wanted := meanings(s.decoded.Items)
+	wanted[s.item].object = &want
+	return edited, s.verify(edited, wanted)
 }
 
 // Remove takes the document of the session out of file, together with the
@@ -129,7 +131,7 @@ func removeFrom(file string, r Ref) error {
 // without gives the file without the document.
 func (s *source) without() ([]byte, error) {
 	edited := slices.Concat(s.data[:s.part.start], s.data[s.part.end:])
-	return edited, s.verify(edited, slices.Delete(slices.Clone(s.decoded.Items), s.item, s.item+1))
+	return edited, s.verify(edited, slices.Delete(meanings(s.decoded.Items), s.item, s.item+1))
 }
 
 // source is a file to be edited.
@@ -259,16 +261,36 @@ func readUnlessWriting(path string) ([]byte, error) {
 	return data, nil
 }
 
+// meaning is what a document declares, whatever the settings give beside it.
+type meaning struct {
+	Ref
+	// object is nil for a document that is not valid, and problems are how many it has.
+	object   metav1.Object
+	problems int
+}
+
+func meaningOf(d *spec.Document) meaning {
+	return meaning{Ref: RefOf(d), object: d.Declared(), problems: len(d.Problems)}
+}
+
+func meanings(items []spec.Document) []meaning {
+	all := make([]meaning, len(items))
+	for i := range items {
+		all[i] = meaningOf(&items[i])
+	}
+	return all
+}
+
 // verify decodes the edited file again: it must declare exactly what is wanted.
-func (s *source) verify(edited []byte, want []spec.Document) error {
-	if err := sameDocuments(want, spec.DecodeFile(s.file, edited)); err != nil {
+func (s *source) verify(edited []byte, want []meaning) error {
+	if err := sameMeaning(want, spec.DecodeFile(s.file, edited)); err != nil {
 		return fmt.Errorf("edit %s: %w: %w", s.file, ErrNotEditable, err)
 	}
 	return nil
 }
 
-// sameDocuments compares what is declared, not where.
-func sameDocuments(want []spec.Document, got spec.Documents) error {
+// sameMeaning compares what is declared, not where.
+func sameMeaning(want []meaning, got spec.Documents) error {
 	if len(got.Problems) > 0 {
 		return got.Problems[0]
 	}
@@ -276,8 +298,7 @@ func sameDocuments(want []spec.Document, got spec.Documents) error {
 		return fmt.Errorf("the edit would leave %d documents instead of %d", len(got.Items), len(want))
 	}
 	for i, w := range want {
-		g := got.Items[i]
-		if RefOf(&w) != RefOf(&g) || !reflect.DeepEqual(w.Object(), g.Object()) || len(w.Problems) != len(g.Problems) {
+		if !reflect.DeepEqual(w, meaningOf(&got.Items[i])) {
 			return fmt.Errorf("the edit would change more of document %d than it should", i+1)
 		}
 	}

@@ -80,17 +80,17 @@ func (s *source) configure(want Declaration) (*Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure %s: %w", want.ref(), err)
 	}
-	change := &Change{Outcome: Configured, File: s.file, Before: s.decoded.Items[s.item].Session, source: s}
+	change := &Change{Outcome: Configured, File: s.file, Before: s.decoded.Items[s.item].DeclaredSession(), source: s}
 	if s.saysAlready(tree) {
 		change.Outcome, change.edited = Unchanged, s.data
 		return change, nil
 	}
-	items := slices.Clone(s.decoded.Items)
-	items[s.item].Session, items[s.item].Class, items[s.item].Problems = want.Session, want.Class, nil
+	wanted := meanings(s.decoded.Items)
+	wanted[s.item] = want.alone()
 	part, anew, failed := rewritten(s.data[s.part.start:s.part.end], tree, s.lineEnd(), false)
 	if failed == nil {
 		change.edited = slices.Concat(s.data[:s.part.start], part, s.data[s.part.end:])
-		if failed = s.verify(change.edited, items); failed == nil {
+		if failed = s.verify(change.edited, wanted); failed == nil {
 			change.Replaced = joined(anew)
 			return change, nil
 		}
@@ -99,10 +99,21 @@ func (s *source) configure(want Declaration) (*Change, error) {
 	if change.edited, err = s.replaced(want, tree); err != nil {
 		return nil, err
 	}
-	return change, s.verify(change.edited, items)
+	return change, s.verify(change.edited, wanted)
 }
 
 func (d Declaration) ref() Ref { return RefOf(&d.Document) }
+
+// alone is what it means without any settings.
+func (d Declaration) alone() meaning {
+	m := meaningOf(&d.Document)
+	if s := d.DeclaredSession(); s != nil && s.Spec.Workspace.Directory == "" {
+		m.problems = 1
+	} else if m.object != nil {
+		m.problems = 0
+	}
+	return m
+}
 
 // tree is what the document declares.
 func (d Declaration) tree() (*yaml.Node, error) {
@@ -110,7 +121,7 @@ func (d Declaration) tree() (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if root == nil || d.Object() == nil {
+	if root == nil || d.Declared() == nil {
 		return nil, firstProblem(d.Problems)
 	}
 	return resolved(root, "", isJSON(d.Text)), nil
@@ -119,7 +130,7 @@ func (d Declaration) tree() (*yaml.Node, error) {
 // saysAlready tells that the document says what is wanted, word for word: what
 // it leaves to a default is left to it there too.
 func (s *source) saysAlready(want *yaml.Node) bool {
-	if s.decoded.Items[s.item].Object() == nil {
+	if s.decoded.Items[s.item].Declared() == nil {
 		return false
 	}
 	root, err := spec.Root(s.data[s.part.start:s.part.end])
@@ -192,7 +203,8 @@ type Copy struct {
 	File string
 	// Text of the document, with its comments.
 	Text []byte
-	// Judge, when it is given, says what else is wrong with an edited document.
+	// Judge, when it is given, says what is wrong with an edited document, by its class
+	// and with what the settings give it. Without it a document must be valid by itself.
 	Judge func(*spec.Document) []spec.Problem
 }
 
@@ -234,16 +246,16 @@ func (c Copy) Replace(edited []byte) (*Change, error) {
 	if !bytes.Equal(at.text(s.data), c.Text) {
 		return nil, fmt.Errorf("edit %s: %w", c.File, ErrChanged)
 	}
-	change := &Change{Outcome: Configured, File: c.File, Before: s.decoded.Items[s.item].Session, source: s}
+	change := &Change{Outcome: Configured, File: c.File, Before: s.decoded.Items[s.item].DeclaredSession(), source: s}
 	eol := s.lineEnd()
 	change.edited = at.with(s.data, withLineEnd(edited, eol), eol)
 	if bytes.Equal(change.edited, s.data) {
 		change.Outcome = Unchanged
 		return change, nil
 	}
-	items := slices.Clone(s.decoded.Items)
-	items[s.item].Session, items[s.item].Class, items[s.item].Problems = want.Session, want.Class, nil
-	return change, s.verify(change.edited, items)
+	wanted := meanings(s.decoded.Items)
+	wanted[s.item] = want.alone()
+	return change, s.verify(change.edited, wanted)
 }
 
 // argument names it on a command line.
@@ -271,7 +283,7 @@ func (c Copy) declaration(edited []byte) (Declaration, error) {
 	}
 	d := declarations[0]
 	switch {
-	case len(d.Problems) > 0:
+	case d.Declared() == nil, c.Judge == nil && len(d.Problems) > 0:
 		return d, &InvalidError{d.Problems}
 	case d.Kind != c.Kind:
 		return d, at(d.Line, "kind", fmt.Sprintf("the kind cannot be changed: put %s back", c.Kind))

@@ -191,7 +191,7 @@ func (e *Editor) new(want Declaration) (*Change, error) {
 	}
 	change := &Change{Outcome: Created, File: path, edited: text}
 	got := spec.DecodeFile(change.File, text)
-	if len(got.Items) != 1 || !reflect.DeepEqual(got.Items[0].Object(), want.Object()) {
+	if len(got.Items) != 1 || !reflect.DeepEqual(got.Items[0].Declared(), want.Declared()) {
 		return nil, fmt.Errorf("create %s: %w: its text does not stand alone; write it without directives", want.ref(), ErrNotEditable)
 	}
 	return change, nil

@@ -71,6 +71,12 @@ var suspendEdits = []edit{
 	{"JSON", true, jsonDocument, "\"spec\": {\n", "\"spec\": {\n    \"suspend\": true,\n"},
 	{"JSON with tabs", true, strings.ReplaceAll(jsonDocument, "  ", "\t"), "\"spec\": {\n", "\"spec\": {\n\t\t\"suspend\": true,\n"},
 	{"compact JSON", true, compactJSON, `"spec":{`, `"spec":{"suspend": true, `},
+	{"no spec at all", true, head, "# mine\n", "# mine\nspec:\n  suspend: true\n"},
+	{"no spec before another document", true, head + "---\n" + other, "# mine\n", "# mine\nspec:\n  suspend: true\n"},
+	{"no spec and no newline", true, strings.TrimSuffix(head, "\n"), "# mine", "# mine\nspec:\n  suspend: true"},
+	{"an empty spec", true, head + "spec: {} # all by the settings\n", "{}", "{suspend: true}"},
+	{"a spec without a value", true, head + "spec:\n", "spec:\n", "spec:\n  suspend: true\n"},
+	{"JSON without a spec", true, `{"apiVersion":"muxlet.dev/v1alpha1","kind":"Session","metadata":{"name":"a"}}`, `"a"}`, `"a"},"spec": {"suspend": true}`},
 	{"JSON with the key", false, strings.Replace(jsonDocument, `"spec": {`, `"spec": {"suspend" : true ,`, 1), "true", "false"},
 	{"the second document", true, other + "---\n# second\n" + head + "spec:\n" + body + "---\n" + strings.Replace(other, "other", "third", 1), "# mine\nspec:\n", "# mine\nspec:\n  suspend: true\n"},
 	{"a document after a damaged one", true, "a: [\n---\n" + head + "spec:\n" + body, "spec:\n", "spec:\n  suspend: true\n"},
@@ -345,7 +351,7 @@ func TestAWriterThatRestsDoesNotKeepAFileFromBeingEdited(t *testing.T) {
 func TestAnEditThatWouldChangeAnythingElseIsRefused(t *testing.T) {
 	s := sourceOf(head + "spec:\n" + body + "---\n" + other)
 	require.NoError(t, s.find(SessionRef("a")))
-	want := s.decoded.Items
+	want := meanings(s.decoded.Items)
 	require.NoError(t, s.verify([]byte("# fine\n"+string(s.data)), want))
 	for name, edited := range map[string]string{
 		"another value": strings.Replace(string(s.data), "/tmp", "/var", 1),

@@ -17,6 +17,8 @@ type Classes struct {
 	Declared map[string]*spec.ClientClass
 	// Default is the class of a session that says nothing; claude when it is empty.
 	Default string
+	// Defaults are laid under each session; nil for none.
+	Defaults *spec.SessionDefaults
 }
 
 // Add takes in what documents declare.
@@ -42,13 +44,15 @@ func (c *Classes) AddReading(r Reading) {
 	}
 }
 
-// Judge says what the class of a session does not permit; nothing of a class that is
-// not known, and of any other document.
-func (c *Classes) Judge(d *spec.Document) []spec.Problem {
+// Judge says what is wrong with a session once the defaults of the settings are laid
+// under it, and what its class does not permit; nothing of a class that is not known, and
+// of any other document.
+func (c *Classes) Judge(doc *spec.Document) []spec.Problem {
+	d := doc.Under(c.Defaults)
 	if d.Session == nil {
-		return nil
+		return d.Problems
 	}
-	class := c.Of(d)
+	class := c.Of(&d)
 	if class == nil {
 		return nil
 	}
@@ -56,8 +60,12 @@ func (c *Classes) Judge(d *spec.Document) []spec.Problem {
 }
 
 // Of gives the class of a document that declares a session; nil when it is not known.
-func (c *Classes) Of(d *spec.Document) *spec.ClientClass {
-	name := c.nameOf(d)
+func (c *Classes) Of(doc *spec.Document) *spec.ClientClass {
+	d := doc.Under(c.Defaults)
+	if d.Session == nil {
+		return nil
+	}
+	name := c.nameOf(&d)
 	class, declared := c.Declared[name]
 	if !declared {
 		class = spec.ResolveClass(name, nil)
@@ -67,11 +75,12 @@ func (c *Classes) Of(d *spec.Document) *spec.ClientClass {
 
 // Unknown gives the name of a session's class that is neither declared nor built in;
 // empty when it is.
-func (c *Classes) Unknown(d *spec.Document) string {
+func (c *Classes) Unknown(doc *spec.Document) string {
+	d := doc.Under(c.Defaults)
 	if d.Session == nil {
 		return ""
 	}
-	name := c.nameOf(d)
+	name := c.nameOf(&d)
 	if _, declared := c.Declared[name]; declared || spec.IsBuiltInClass(name) {
 		return ""
 	}

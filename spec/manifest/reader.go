@@ -24,7 +24,12 @@ type Reader struct {
 	// seconds ago is read again, since another change might not show. Default:
 	// the real clock.
 	Clock clock.PassiveClock
+	// Defaults are laid under each session; nil for none. They may be others at each
+	// reading.
+	Defaults *spec.SessionDefaults
 
+	// under are the Defaults by which what is remembered was decoded.
+	under *spec.SessionDefaults
 	memories
 	// next is what the reading in progress leaves to the one after it.
 	next memories
@@ -47,6 +52,20 @@ type memories struct {
 
 func newMemories() memories {
 	return memories{decoded: map[string]decoded{}, recent: map[string]version{}, waiting: map[string]wait{}}
+}
+
+// underOthers is what is remembered, with other defaults below the sessions.
+func (m memories) underOthers(defaults *spec.SessionDefaults) memories {
+	out := memories{decoded: make(map[string]decoded, len(m.decoded)), recent: make(map[string]version, len(m.recent)), waiting: m.waiting}
+	for path, d := range m.decoded {
+		d.documents = d.documents.Under(defaults)
+		out.decoded[path] = d
+	}
+	for path, v := range m.recent {
+		v.documents = v.documents.Under(defaults)
+		out.recent[path] = v
+	}
+	return out
 }
 
 // decoded is a file as it was read last.
@@ -79,6 +98,10 @@ func (r *Reader) prepare() {
 	r.next = newMemories()
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
+	}
+	if !r.under.Same(r.Defaults) {
+		r.under = r.Defaults
+		r.memories = r.underOthers(r.Defaults)
 	}
 	if r.mostFiles == 0 {
 		r.mostFiles, r.mostDocuments, r.mostDirectories = mostFiles, mostDocuments, mostDirectories
@@ -130,7 +153,7 @@ func (r *Reader) load(path string, seen stat) (docs spec.Documents, waits bool, 
 		r.next.recent[path] = *last
 		return last.documents, true, nil
 	}
-	v := newVersion(path, c.fileID, c.data, last)
+	v := r.version(path, c.fileID, c.data, last)
 	after, err := statPath(path)
 	if err == nil && after.stamp == c.stamp && c.settled(r.Clock.Now()) {
 		r.next.decoded[path] = decoded{stamp: c.stamp, version: v}

@@ -82,9 +82,15 @@ func isSeparator(line []byte, marker string) bool {
 // splice gives the file with spec.suspend as wanted, which it is not now. What
 // comes out is not verified.
 func (s *source) splice(suspend bool) ([]byte, error) {
-	text := newText(s.data[s.part.start:s.part.end])
+	data := s.data[s.part.start:s.part.end]
+	text := newText(data)
 	root, err := text.parse()
-	if err == nil {
+	if err == nil && saysNothing(root) {
+		var part []byte
+		if part, _, err = rewritten(data, withSuspend(root, suspend, isJSON(data)), s.lineEnd(), false); err == nil {
+			return slices.Concat(s.data[:s.part.start], part, s.data[s.part.end:]), nil
+		}
+	} else if err == nil {
 		var e change
 		e, err = suspendChange(text, root, suspend)
 		if err == nil {
@@ -93,6 +99,28 @@ func (s *source) splice(suspend bool) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("set spec.suspend to %t in %s: %w: %w", suspend, s.file, ErrNotEditable, err)
+}
+
+// saysNothing tells a document whose spec is not there or empty: the settings give it
+// all.
+func saysNothing(root *yaml.Node) bool {
+	key, value := lookUp(root, "spec")
+	return key == nil || value.Kind == yaml.MappingNode && len(value.Content) == 0 || value.Kind == yaml.ScalarNode && value.Value == ""
+}
+
+// withSuspend is what such a document comes to say.
+func withSuspend(root *yaml.Node, suspend, fromJSON bool) *yaml.Node {
+	want := resolved(root, "", fromJSON)
+	for i := 0; i+1 < len(want.Content); i += 2 {
+		if want.Content[i].Value == "spec" {
+			want.Content = slices.Delete(want.Content, i, i+2)
+			break
+		}
+	}
+	word := func(tag, value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value} }
+	inner := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{word("!!str", "suspend"), word("!!bool", strconv.FormatBool(suspend))}}
+	want.Content = append(want.Content, word("!!str", "spec"), inner)
+	return want
 }
 
 // change replaces remove bytes at an offset.

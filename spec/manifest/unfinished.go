@@ -40,7 +40,7 @@ type version struct {
 	text []byte
 }
 
-func newVersion(path string, id fileID, data []byte, last *version) version {
+func (r *Reader) version(path string, id fileID, data []byte, last *version) version {
 	v := version{id: id, sum: sha256.Sum256(data)}
 	if len(data) <= keptText {
 		v.text = data
@@ -49,7 +49,7 @@ func newVersion(path string, id fileID, data []byte, last *version) version {
 		v.documents = last.documents
 		return v
 	}
-	v.documents = spec.DecodeFile(path, data)
+	v.documents = spec.DecodeFile(path, data).Under(r.under)
 	return v
 }
 
