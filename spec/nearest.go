@@ -5,6 +5,10 @@ package spec
 
 import "strings"
 
+// Nearest is the candidate that a person most likely meant by word; empty when none is
+// near.
+func Nearest(word string, candidates []string) string { return nearest(word, candidates) }
+
 // nearest returns the candidate that a person most likely meant by word: the
 // one with the smallest edit distance, when it is small against the length of
 // the word, else the only one that extends the word or is extended by it. It is

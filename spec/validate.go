@@ -89,6 +89,10 @@ func validateName(name string, path *field.Path, what, example string) field.Err
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
+// NameFrom makes the name of a session from any text, such as a directory's name; empty
+// when the text has nothing for one.
+func NameFrom(text string) string { return nearestName(text) }
+
 // nearestName turns a text into an object's name; empty when nothing is left.
 func nearestName(name string) string {
 	name = strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "-"), "-")

@@ -52,7 +52,7 @@ func (c *Classes) Judge(doc *spec.Document) []spec.Problem {
 	if d.Session == nil {
 		return d.Problems
 	}
-	class := c.Of(&d)
+	class := c.Class(c.nameOf(&d))
 	if class == nil {
 		return nil
 	}
@@ -65,12 +65,15 @@ func (c *Classes) Of(doc *spec.Document) *spec.ClientClass {
 	if d.Session == nil {
 		return nil
 	}
-	name := c.nameOf(&d)
-	class, declared := c.Declared[name]
-	if !declared {
-		class = spec.ResolveClass(name, nil)
+	return c.Class(c.nameOf(&d))
+}
+
+// Class is the declared or built-in one of that name; nil when it is not known.
+func (c *Classes) Class(name string) *spec.ClientClass {
+	if class, declared := c.Declared[name]; declared {
+		return class
 	}
-	return class
+	return spec.ResolveClass(name, nil)
 }
 
 // Unknown gives the name of a session's class that is neither declared nor built in;
