@@ -44,6 +44,7 @@ func SetDefaults(s *SessionSpec) {
 	if s.Terminal.HistoryLimit == nil {
 		s.Terminal.HistoryLimit = ptr.To[int32](DefaultHistoryLimit)
 	}
+	setProbeDefaults(s.LivenessProbe)
 	if s.StartupTimeoutSeconds == nil {
 		s.StartupTimeoutSeconds = ptr.To[int32](DefaultStartupTimeoutSeconds)
 	}

@@ -85,6 +85,8 @@ func TestOnlyWhatAClientWasStartedFromIsALaunchDifference(t *testing.T) {
 			s.RestartPolicy, s.RecoveryPolicy, s.Suspend, s.DeletionPolicy = RestartNever, RecoveryResume, false, DeletionDelete
 			s.UpdateStrategy.Type, s.StartupTimeoutSeconds, s.TerminationGracePeriodSeconds = UpdateOnRestart, nil, nil
 		}, nil},
+		"the liveness probe":                {func(s *SessionSpec) { s.LivenessProbe.Exec.Command = []string{"true"} }, nil},
+		"no liveness probe":                 {func(s *SessionSpec) { s.LivenessProbe = nil }, nil},
 		"when there is a client":            {func(s *SessionSpec) { s.ProvisioningPolicy = ProvisioningEager }, nil},
 		"first turn of a conversation":      {func(s *SessionSpec) { s.InitialPrompt = "something else" }, nil},
 		"no first turn of any conversation": {func(s *SessionSpec) { s.InitialPrompt = "" }, nil},
@@ -199,6 +201,7 @@ func TestCopyOfASessionSharesNothing(t *testing.T) {
 	changed.Spec.Client.Command[0] = "x"
 	changed.Spec.Client.Env[1].ValueFrom.FileRef.Path = "x"
 	*changed.Spec.StartupTimeoutSeconds = 9
+	*changed.Spec.LivenessProbe.PeriodSeconds, changed.Spec.LivenessProbe.Exec.Command[0] = 9, "x"
 	require.Equal(t, before, s)
 	assert.True(t, strings.HasPrefix(before.Spec.Client.Command[0], "npm"))
 }

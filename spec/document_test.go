@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 )
 
 // good is a document with everything that is required.
@@ -80,6 +81,7 @@ spec:
   recoveryPolicy: Dormant
   suspend: on
   updateStrategy: {type: Recreate}
+  livenessProbe: {exec: {command: [curl, -f]}, initialDelaySeconds: 0, periodSeconds: 3600, timeoutSeconds: 300, failureThreshold: 100}
   startupTimeoutSeconds: 3600
   terminationGracePeriodSeconds: 0
   terminal: {columns: 20, rows: 5, historyLimit: 0}
@@ -112,11 +114,15 @@ func TestEveryFieldArrivesWhereItBelongs(t *testing.T) {
 			EnvFrom:   []EnvFromSource{{FileRef: &FileRef{Path: "$HOME/agents.env", Optional: true}}},
 			ShellMode: ShellLogin,
 		},
-		Workspace:                     WorkspaceSpec{Directory: "/src/shop", Type: WorkspaceDirectoryOrCreate},
-		RestartPolicy:                 RestartOnFailure,
-		RecoveryPolicy:                RecoveryDormant,
-		Suspend:                       true,
-		UpdateStrategy:                UpdateStrategy{Type: UpdateRecreate},
+		Workspace:      WorkspaceSpec{Directory: "/src/shop", Type: WorkspaceDirectoryOrCreate},
+		RestartPolicy:  RestartOnFailure,
+		RecoveryPolicy: RecoveryDormant,
+		Suspend:        true,
+		UpdateStrategy: UpdateStrategy{Type: UpdateRecreate},
+		LivenessProbe: &LivenessProbe{
+			Exec: ProbeExec{Command: []string{"curl", "-f"}}, InitialDelaySeconds: &zero, PeriodSeconds: &hour,
+			TimeoutSeconds: ptr.To[int32](300), FailureThreshold: ptr.To[int32](100),
+		},
 		StartupTimeoutSeconds:         &hour,
 		TerminationGracePeriodSeconds: &zero,
 		Terminal:                      TerminalSpec{Columns: 20, Rows: 5, HistoryLimit: &zero},
@@ -309,7 +315,7 @@ func TestDecodeStrictWantsOneDocument(t *testing.T) {
 		"two":    {good("a") + "---\n" + good("b"), []string{"f:11:1: a second document; this file may hold only one"}},
 		"broken": {"a: [\n", []string{`f:1:1: a value is missing here, or a bracket that was opened is not closed (YAML: did not find expected node content)`}},
 		"binary": {"a\x00", []string{"f:1:2: a NUL byte; this is no text file, or it was damaged while it was written"}},
-		"status": {good("a") + "status: {x: 1}\n", []string{"f:10:10: status.x: unknown field; the fields here are observedGeneration, conditions, client, conversation, activity, workspace, tmux, source, evidence, decision, nextAttemptTime, consecutiveDeaths"}},
+		"status": {good("a") + "status: {x: 1}\n", []string{"f:10:10: status.x: unknown field; the fields here are observedGeneration, conditions, client, conversation, activity, livenessProbe, workspace, tmux, source, evidence, decision, nextAttemptTime, consecutiveDeaths"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s Session

@@ -11,9 +11,9 @@ import (
 
 // LaunchDiff gives the paths of the fields in which two specs differ and which
 // a running client was started from: its class, its argv, its environment, its
-// directory and the conversation that it adopted. Policies, the terminal, startArgs and
-// initialPrompt (which are for fresh starts alone) and the way in which a directory comes to exist
-// are not among them: an edit of those restarts nothing. Defaults do not count, nor
+// directory and the conversation that it adopted. Policies, the liveness probe, the
+// terminal, startArgs and initialPrompt (which are for fresh starts alone) and the way in
+// which a directory comes to exist are not among them: an edit of those restarts nothing. Defaults do not count, nor
 // where command ends and args begin, nor that a conversation.id is gone: it was taken
 // up once. Neither spec is changed.
 func LaunchDiff(launched, wanted *SessionSpec) []string {

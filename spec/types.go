@@ -68,6 +68,9 @@ type SessionSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 	// UpdateStrategy says when an edit of the spec may replace a running client.
 	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitempty"`
+	// LivenessProbe asks a running client whether it still does its work, and has one
+	// replaced that does not. Without it a client is alive as long as its process is.
+	LivenessProbe *LivenessProbe `json:"livenessProbe,omitempty"`
 	// StartupTimeoutSeconds bounds, in seconds, the time from the start of an
 	// attempt until its client runs and is ready. Default 60, 1 to 3600.
 	StartupTimeoutSeconds *int32 `json:"startupTimeoutSeconds,omitempty"`
@@ -254,6 +257,8 @@ type SessionStatus struct {
 	Conversation *ConversationStatus `json:"conversation,omitempty"`
 	// Activity is what the client is doing; nil for a class that does not tell.
 	Activity *ActivityStatus `json:"activity,omitempty"`
+	// LivenessProbe is what that has said of the present client; nil without one.
+	LivenessProbe *LivenessProbeStatus `json:"livenessProbe,omitempty"`
 	// Workspace is the directory in use.
 	Workspace WorkspaceStatus `json:"workspace,omitempty"`
 	// Tmux says where the pane is; nil when there is none.

@@ -115,6 +115,7 @@ func validateSpec(s *SessionSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, oneOf(path.Child("recoveryPolicy"), s.RecoveryPolicy, RecoveryResume, RecoveryDormant)...)
 	errs = append(errs, oneOf(path.Child("updateStrategy", "type"), s.UpdateStrategy.Type, UpdateWhenIdle, UpdateRecreate, UpdateOnRestart)...)
 	errs = append(errs, oneOf(path.Child("deletionPolicy"), s.DeletionPolicy, DeletionDelete, DeletionOrphan)...)
+	errs = append(errs, validateProbe(s.LivenessProbe, path.Child("livenessProbe"))...)
 	errs = append(errs, between(path.Child("startupTimeoutSeconds"), s.StartupTimeoutSeconds, 1, 3600)...)
 	errs = append(errs, between(path.Child("terminationGracePeriodSeconds"), s.TerminationGracePeriodSeconds, 0, 3600)...)
 	terminal := path.Child("terminal")
