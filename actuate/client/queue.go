@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,9 +27,6 @@ import (
 // queueDrain is how long is waited, after the end of the command, for those that it has
 // left behind with its standard input.
 const queueDrain = 200 * time.Millisecond
-
-// defaultPath is searched when the client has no PATH, as execvp(3) does.
-const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
 // notForOthers are the variables by which a client, its hooks, and what runs in its
 // pane are known: the command is none of them.
@@ -61,7 +57,7 @@ func queue(ctx context.Context, turn actuate.Turn) actuate.Outcome {
 		return failed(spec.ReasonCommandNotFound, fmt.Sprintf("Turn %s was not handed over: its class names no command; give submit.command.", turn.Name))
 	}
 	environment = forCommand(environment, turn.Directory)
-	program, err := lookPath(words[0], turn.Directory, environment)
+	program, err := observeprocess.LookPath(words[0], turn.Directory, environment)
 	if err != nil {
 		return failed(spec.ReasonCommandNotFound, fmt.Sprintf("Turn %s was not handed over: %v; install it, or correct submit.command.", turn.Name, err))
 	}
@@ -141,30 +137,4 @@ func forCommand(environment []string, directory string) []string {
 		}
 	}
 	return append(kept, "PWD="+directory)
-}
-
-// lookPath finds the program of a command in the PATH of environment, or, when name has
-// a slash, as seen from directory.
-func lookPath(name, directory string, environment []string) (string, error) {
-	from := func(path string) string {
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(directory, path)
-	}
-	if strings.Contains(name, "/") {
-		return exec.LookPath(from(name))
-	}
-	search := defaultPath
-	for _, pair := range environment {
-		if value, isPath := strings.CutPrefix(pair, "PATH="); isPath {
-			search = value
-		}
-	}
-	for _, dir := range filepath.SplitList(search) {
-		if found, err := exec.LookPath(filepath.Join(from(dir), name)); err == nil {
-			return found, nil
-		}
-	}
-	return "", fmt.Errorf("%s is not in the client's PATH (%s)", name, search)
 }
