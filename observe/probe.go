@@ -3,7 +3,12 @@
 
 package observe
 
-import "time"
+import (
+	"reflect"
+	"time"
+
+	"github.com/muxlet/muxlet/spec"
+)
 
 // Probe is one question to a running client: is it alive?
 type Probe struct {
@@ -39,8 +44,9 @@ type ProbeResult struct {
 
 // Probed is what the probes of one incarnation have said.
 type Probed struct {
-	// Attempt of the incarnation; empty before its first probe.
+	// Attempt of the incarnation, and the probe that was asked; empty before the first.
 	Attempt string
+	Of      *spec.LivenessProbe
 	// Last result.
 	Last ProbeResult
 	// At is when it came.
@@ -50,10 +56,16 @@ type Probed struct {
 	Failures int
 }
 
-// After is what is known of the attempt's client after one more result.
-func (p Probed) After(attempt string, r ProbeResult, at time.Time) Probed {
-	if p.Attempt != attempt {
-		p = Probed{Attempt: attempt}
+// About says whether p tells of that incarnation and that probe: an edit of a probe
+// begins anew, since what another one has said proves nothing of it.
+func (p Probed) About(attempt string, of *spec.LivenessProbe) bool {
+	return p.Attempt == attempt && reflect.DeepEqual(p.Of, of)
+}
+
+// After is what is known after one more result of the attempt's client and the probe.
+func (p Probed) After(attempt string, of *spec.LivenessProbe, r ProbeResult, at time.Time) Probed {
+	if !p.About(attempt, of) {
+		p = Probed{Attempt: attempt, Of: of}
 	}
 	p.Last, p.At = r, at
 	switch r.Outcome {

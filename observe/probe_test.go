@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/muxlet/muxlet/spec"
 )
 
 func TestOnlyFailuresInARowAreCounted(t *testing.T) {
@@ -20,17 +22,25 @@ func TestOnlyFailuresInARowAreCounted(t *testing.T) {
 		t.Run(given, func(t *testing.T) {
 			var p Probed
 			for _, r := range given {
-				p = p.After("a", ProbeResult{Outcome: outcomes[r], Message: "x"}, at)
+				p = p.After("a", probe(3), ProbeResult{Outcome: outcomes[r], Message: "x"}, at)
 			}
 			assert.Equal(t, want, p.Failures)
 		})
 	}
 }
 
-func TestFailuresOfAnotherIncarnationDoNotCount(t *testing.T) {
+func probe(threshold int32) *spec.LivenessProbe {
+	return &spec.LivenessProbe{Exec: spec.ProbeExec{Command: []string{"check"}}, FailureThreshold: &threshold}
+}
+
+func TestFailuresOfAnotherIncarnationOrAnotherProbeDoNotCount(t *testing.T) {
 	at := time.Unix(100, 0)
-	p := Probed{Attempt: "a", Failures: 2}
+	p := Probed{Attempt: "a", Of: probe(3), Failures: 2}
 	failed := ProbeResult{Outcome: ProbeFailed, Message: "no"}
-	assert.Equal(t, Probed{Attempt: "b", Failures: 1, Last: failed, At: at}, p.After("b", failed, at))
-	assert.Equal(t, Probed{Attempt: "b", At: at}, p.After("b", ProbeResult{}, at))
+	assert.Equal(t, Probed{Attempt: "a", Of: probe(3), Failures: 3, Last: failed, At: at}, p.After("a", probe(3), failed, at))
+	assert.Equal(t, Probed{Attempt: "b", Of: probe(3), Failures: 1, Last: failed, At: at}, p.After("b", probe(3), failed, at))
+	assert.Equal(t, Probed{Attempt: "a", Of: probe(2), Failures: 1, Last: failed, At: at}, p.After("a", probe(2), failed, at))
+	assert.Equal(t, Probed{Attempt: "b", Of: probe(3), At: at}, p.After("b", probe(3), ProbeResult{}, at))
+	assert.False(t, p.About("a", nil))
+	assert.False(t, Probed{}.About("a", probe(3)))
 }

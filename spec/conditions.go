@@ -113,6 +113,14 @@ const (
 	// ReasonEngineGone: the client's wrapper runs and the program that does its work has
 	// ended.
 	ReasonEngineGone = "EngineGone"
+	// ReasonLivenessProbeFailed: the client's liveness probe has failed so often that the
+	// client is replaced.
+	ReasonLivenessProbeFailed = "LivenessProbeFailed"
+	// ReasonLivenessProbeFailing: the client's liveness probe fails, not often enough yet
+	// to replace the client.
+	ReasonLivenessProbeFailing = "LivenessProbeFailing"
+	// ReasonLivenessProbeUnknown: the client's liveness probe gives no answer.
+	ReasonLivenessProbeUnknown = "LivenessProbeUnknown"
 	// ReasonDuplicateClient: more than one live client was found for a session.
 	ReasonDuplicateClient = "DuplicateClient"
 	// ReasonStartFailed: an attempt ended before its client was executed.

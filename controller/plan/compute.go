@@ -77,6 +77,7 @@ var rules = []rule{
 	{"Leftover", (*pass).endLeftover},
 	{"Suspend", (*pass).suspend},
 	{"Intent", (*pass).obeyIntent},
+	{"Probe", (*pass).judgeProbe},
 	{"Update", (*pass).update},
 	{"Live", (*pass).awaitReady},
 	{"Turn", (*pass).handOver},

@@ -65,6 +65,7 @@ func violations(in Input, p Plan) []string {
 	v.action(in, p)
 	v.conversation(in, p)
 	v.engine(in, p)
+	v.probe(in, p)
 	v.turns(in, p)
 	return v.broken
 }

@@ -46,6 +46,8 @@ type Input struct {
 	Heard []Heard
 	// Sight is what the present client shows.
 	Sight observe.Sight
+	// Probed is what its liveness probe has said of the present client.
+	Probed observe.Probed
 	// Hold is why nothing that uses the session's credential is started; zero when
 	// nothing is held.
 	Hold Hold

@@ -51,6 +51,7 @@ func (d dice) spec() *spec.SessionSpec {
 	if d.one(2) {
 		d.converse(s)
 	}
+	d.probe(s)
 	return s
 }
 
@@ -76,7 +77,7 @@ func (d dice) record() record.Record {
 		}
 	}
 	if d.one(5) {
-		r.Stop = &record.Stop{Reason: []record.StopReason{record.StopSuspended, record.StopUpdating, record.StopOrphan, record.StopTerminated, record.StopLeftover}[d.IntN(5)], Process: d.process()}
+		r.Stop = &record.Stop{Reason: []record.StopReason{record.StopSuspended, record.StopUpdating, record.StopOrphan, record.StopTerminated, record.StopLeftover, record.StopProbeFailed}[d.IntN(6)], Process: d.process()}
 		if d.one(2) {
 			r.Stop.TermAt, r.Stop.Descendants = d.time(), []observe.Process{process(200)}
 		}
@@ -194,7 +195,7 @@ func (d dice) input() Input {
 	if d.one(8) {
 		in.Workspace.Obstacle = spec.ReasonWorkspaceMissing
 	}
-	return d.turns(d.agents(in))
+	return d.turns(d.probed(d.agents(in)))
 }
 
 // Whatever is fed in, the invariants hold, the input stays as it is and the plan
@@ -206,7 +207,7 @@ func TestEveryPlanKeepsTheInvariants(t *testing.T) {
 		rules[p.Verdict.Rule]++
 		acted[p.Action.Kind]++
 	}, func() []string {
-		return append(notMet(rules, "Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Update", "Live", "Turn", "Refusal", "Latch", "Dormant", "Occupied", "Block", "BackOff", "Server", "Name", "Limits", "Hold", "Conversation", "Budget", "Start"),
+		return append(notMet(rules, "Unknown", "Adopt", "Duplicate", "Orphan", "Stop", "Attempt", "Death", "Remove", "Leftover", "Suspend", "Intent", "Probe", "Update", "Live", "Turn", "Refusal", "Latch", "Dormant", "Occupied", "Block", "BackOff", "Server", "Name", "Limits", "Hold", "Conversation", "Budget", "Start"),
 			notMet(acted, actuate.ActionCreate, actuate.ActionRespawn, actuate.ActionRespawnKill, actuate.ActionKillPane, actuate.ActionRelease, actuate.ActionReap, actuate.ActionSignal, actuate.ActionKeys, actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue)...)
 	})
 }
@@ -352,8 +353,10 @@ func (w *world) disturb() {
 func (w *world) calm() {
 	w.blind = false
 	w.desired.Spec = aSpec()
+	dice{w.rand}.probe(w.desired.Spec)
 	w.settle(w.desired.Spec)
 	w.calmAgents()
+	w.heal()
 	w.disk.Demand = &record.Demand{Reason: spec.ReasonResumed, At: w.now, Fresh: w.disk.Block != nil && w.disk.Block.Reason == spec.ReasonRecordQuarantined || w.one(4)}
 	w.lost = false
 	w.disk.Intent = nil

@@ -35,6 +35,7 @@ func stopSentence(reason record.StopReason, process observe.Process) string {
 		record.StopLeftover:     "its client has ended",
 		record.StopEngineGone:   "the program that does its work has ended",
 		record.StopForTurn:      "its class takes a turn at its start only",
+		record.StopProbeFailed:  "its liveness probe has failed",
 	}[reason]
 	return fmt.Sprintf("ending pid %d: %s", process.PID, why)
 }
@@ -51,7 +52,7 @@ func (p *pass) stopGrace() time.Duration {
 		if c != nil && c.Process == s.Process && !p.inPane(c) {
 			return min(p.grace(), leftoverGrace)
 		}
-	case record.StopRestarting, record.StopUpdating, record.StopStartTimeout, record.StopForTurn:
+	case record.StopRestarting, record.StopUpdating, record.StopStartTimeout, record.StopForTurn, record.StopProbeFailed:
 	}
 	return p.grace()
 }
@@ -193,7 +194,8 @@ func (p *pass) finishStop(s *record.Stop) bool {
 }
 
 // closeStopped writes down the end of a client that we ended. Only a client
-// that was lost with its pane or its engine, or that never came up, counts as a death.
+// that was lost with its pane or its engine, that never came up or that was found
+// not to work any more counts as a death.
 func (p *pass) closeStopped(s *record.Stop, e end) {
 	c := p.rec.Client
 	if s.Reason == record.StopStartTimeout {
@@ -205,6 +207,10 @@ func (p *pass) closeStopped(s *record.Stop, e end) {
 	}
 	if s.Reason == record.StopEngineGone {
 		p.closeWrapper(c, e)
+		return
+	}
+	if s.Reason == record.StopProbeFailed {
+		p.closeUnresponsive(s, e)
 		return
 	}
 	if s.Reason == record.StopOrphan {

@@ -277,7 +277,7 @@ func TestEveryStopSaysWhy(t *testing.T) {
 	seen := map[string]bool{}
 	for _, reason := range []record.StopReason{
 		record.StopSuspended, record.StopTerminated, record.StopRestarting, record.StopRemoved, record.StopUpdating,
-		record.StopOrphan, record.StopDuplicate, record.StopStartTimeout, record.StopLeftover, record.StopEngineGone,
+		record.StopOrphan, record.StopDuplicate, record.StopStartTimeout, record.StopLeftover, record.StopEngineGone, record.StopProbeFailed,
 	} {
 		sentence := stopSentence(reason, process(100))
 		require.Greater(t, len(sentence), len("ending pid 100: "), reason)

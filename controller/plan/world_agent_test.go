@@ -97,6 +97,7 @@ func (w *world) ask(in Input) Input {
 		in.Class = classNamed(s.ClientClassName)
 	}
 	in.New.Conversation, in.Workspace.Wanted = fmt.Sprintf("n%d", w.ids), "/work"
+	in.Probed = w.probed
 	in.Heard, in.Hold, in.Sight = append(in.Heard, w.reports...), w.hold, w.sight()
 	if c := in.Record.Client; c != nil {
 		in.Seen.NotFound = w.find(c.Process).notFound
@@ -220,6 +221,7 @@ func (w *world) verify(a *record.Attempt) string {
 // wake makes b a client that runs what a says.
 func (w *world) wake(b *body, a *record.Attempt) {
 	b.executedAt, b.blank, b.asks, b.since = w.now, w.one(30), w.one(10), w.now
+	w.sicken(b)
 	if a.Order.Class == nil {
 		return
 	}
@@ -305,7 +307,11 @@ func (w *world) disturbAgents() {
 		w.loseEngines()
 		return
 	}
-	switch w.rand.IntN(12) {
+	switch w.rand.IntN(13) {
+	case 12:
+		for _, b := range w.clients() {
+			w.sicken(b)
+		}
 	case 0:
 		for _, t := range w.transcripts {
 			t.there = t.there && !w.one(2)
@@ -371,6 +377,9 @@ func (w *world) meet(met map[string]int, p Plan) {
 	if line := runs(p); line != "" {
 		met[line[:strings.LastIndexByte(line, ' ')+1]]++
 	}
+	if end := p.Record.LastTermination; end != nil {
+		met["ended "+end.Reason]++
+	}
 	for _, past := range p.Record.History {
 		met["history "+past.Reason]++
 	}
@@ -379,7 +388,7 @@ func (w *world) meet(met map[string]int, p Plan) {
 // unmet: a world in which something never happens tests nothing about it.
 func unmet(met map[string]int) []string {
 	return notMet(met,
-		spec.ReasonConversationInUse, spec.ReasonConversationUnknown, spec.ReasonTrustRequired, spec.ReasonNotReady, spec.ReasonEngineGone, "claude --resume ", "codex resume ", "plain --back ",
+		spec.ReasonConversationInUse, spec.ReasonConversationUnknown, spec.ReasonTrustRequired, spec.ReasonNotReady, spec.ReasonEngineGone, "ended "+spec.ReasonLivenessProbeFailed, "claude --resume ", "codex resume ", "plain --back ",
 		"history "+spec.ReplacedCleared, "history "+spec.ReplacedFresh, "history "+spec.ReplacedAdopted, "history "+spec.ReplacedClassChanged,
 		"history "+spec.ReplacedMissing, "history "+spec.ReplacedNeverBegun,
 		spec.ReasonDormant, "turn Completed", "turn NotReported", "turn ClientDied", "turn Unknown Interrupted", "turn Unknown NotConfirmed", "turn False Terminated",

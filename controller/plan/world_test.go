@@ -36,6 +36,7 @@ type body struct {
 	// readyAt is when a launcher reaches its end.
 	readyAt time.Time
 	mind
+	pulse
 }
 
 // room is a pane of a world. What tmux shows of it can be behind what is true.
@@ -67,6 +68,7 @@ type world struct {
 	forgetful bool
 	agents
 	post
+	clinic
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -161,6 +163,7 @@ func (w *world) pass(crash bool) Plan {
 	in := w.input()
 	p := decide(w.t, in)
 	w.blank(p)
+	w.endsTheDead(in, p)
 	cut := func() bool {
 		if crash && w.one(5) {
 			w.crash()
@@ -305,6 +308,7 @@ func (w *world) later(d time.Duration) {
 	}
 	w.converse()
 	w.workOn()
+	w.probe()
 }
 
 // execute is the launcher: lease, fence, receipt, exec.

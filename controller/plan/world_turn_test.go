@@ -185,6 +185,7 @@ func (w *world) meddle() {
 // crash ends the daemon: what it knew of acts and reports is lost, or told once more.
 func (w *world) crash() {
 	w.restart, w.handed, w.waited, w.started = true, HandOver{}, Verdict{}, w.now
+	w.probed = observe.Probed{}
 	if w.one(2) {
 		w.turnsTold = map[string]*observe.Told{}
 	}

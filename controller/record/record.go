@@ -214,6 +214,7 @@ const (
 	StopLeftover     StopReason = "Leftover"
 	StopEngineGone   StopReason = "EngineGone"
 	StopForTurn      StopReason = "ForTurn"
+	StopProbeFailed  StopReason = "LivenessProbeFailed"
 )
 
 // EndsTree says whether the descendants are ended as well.
@@ -224,7 +225,7 @@ func (r StopReason) EndsTree() bool {
 	case StopStartTimeout:
 		// No client ran: what a profile left would be one more with each attempt.
 		return true
-	case StopRestarting, StopUpdating, StopOrphan, StopDuplicate, StopLeftover, StopEngineGone, StopForTurn:
+	case StopRestarting, StopUpdating, StopOrphan, StopDuplicate, StopLeftover, StopEngineGone, StopForTurn, StopProbeFailed:
 	}
 	return false
 }
