@@ -164,10 +164,12 @@ type Options struct {
 	Tmux      Tmux
 	Processes Processes
 	Clients   Clients
-	Reports   Reports
-	Hooks     Hooks
-	Receipts  Receipts
-	Deaths    Deaths
+	// Prober asks clients; nil when nobody does.
+	Prober   Prober
+	Reports  Reports
+	Hooks    Hooks
+	Receipts Receipts
+	Deaths   Deaths
 	// Limits looks at what a start on the tmux server may use up; nil when that is
 	// not known.
 	Limits func(server observe.Process) observe.Limits
@@ -202,6 +204,8 @@ type Controller struct {
 	queue    workqueue.TypedDelayingInterface[string]
 	// screensDue has the sessions whose screens are to be looked at.
 	screensDue workqueue.TypedDelayingInterface[string]
+	// probes has those whose clients are to be asked whether they are alive.
+	probes *probeQueue
 
 	startedAt time.Time
 	// loaded is closed once the records are there. Requests wait for it: before, to
@@ -301,10 +305,12 @@ func (c *Controller) Run(ctx context.Context) error {
 	// Made first: once the records are there, the API can ask for a reading, and a
 	// report for a look.
 	c.watcher, c.screensDue, c.ending = manifest.NewWatcher(c.Log), newQueue(c.Clock), ctx.Done()
+	c.probes = newProbeQueue(c.Clock)
 	err := c.load()
 	close(c.loaded)
 	if err != nil {
 		c.screensDue.ShutDown()
+		c.probes.ShutDown()
 		return errors.Join(err, c.watcher.Close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -316,6 +322,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	for range lookers {
 		wg.Go(func() { c.lookAtScreens(ctx) })
 	}
+	for range probers {
+		wg.Go(func() { c.askClients(ctx) })
+	}
 	if c.Reports != nil {
 		wg.Go(func() { c.serveReports(ctx) })
 	}
@@ -326,7 +335,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.watchManifests(ctx)
 	c.queue.ShutDown()
 	c.screensDue.ShutDown()
+	c.probes.ShutDown()
 	wg.Wait()
+	c.probes.runs.Wait()
 	return c.watcher.Close()
 }
 

@@ -36,6 +36,7 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 		return in
 	}
 	in.Class = c.classOf(s.rec, sp)
+	in.Probed = c.probedOf(s)
 	c.seeEngine(&in)
 	in.Workspace = c.workspaceOf(ctx, s, sp, in.Seen)
 	in.Seen.NotFound = c.notFound(ctx, s, in)

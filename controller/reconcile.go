@@ -312,6 +312,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	c.book.wait(s.rec.UID, p.Waiting)
 	c.mu.Lock()
 	c.noteSeen(s, in.Seen)
+	c.planProbe(s)
 	s.status, s.judged = status.Summarize(c.summaryOf(s, in, w, p)), w.count
 	c.tellQuestion(s, s.status)
 	c.unclaim(s)
@@ -364,6 +365,7 @@ func (c *Controller) summaryOf(s *session, in plan.Input, w wish, p plan.Plan) s
 		Refusal: w.problem, Source: w.source, LastScreen: s.screen,
 		Class: c.classInForce(s), Evidence: in.Evidence, EvidenceOf: s.evidence.of.ID, Sight: in.Sight,
 	}
+	out.Probed, out.NextProbe = in.Probed, s.probing.dueAt
 	out.Watched = out.Class != nil && looksAt(out.Class.Spec)
 	if t := s.present(); t != nil {
 		out.ActiveSince, out.ReportedAt = t.since, t.reportedAt

@@ -76,6 +76,8 @@ type session struct {
 	// wait for the turns to be saved this pass answers.
 	handOver   plan.HandOver
 	answersDue int
+	// probing is what its liveness probe has said, and when it is due.
+	probing probing
 	// files are those of its client, while a turn is handed over.
 	files aside[observe.Files]
 	// evidence of the conversation; evidenceDue asks for another look.

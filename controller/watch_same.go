@@ -33,6 +33,7 @@ func sameStatus(a, b *spec.SessionStatus) bool {
 		sameClient(&a.Client, &b.Client) &&
 		same(a.Conversation, b.Conversation, sameConversation) &&
 		same(a.Activity, b.Activity, sameActivity) &&
+		same(a.LivenessProbe, b.LivenessProbe, sameProbe) &&
 		same(a.Tmux, b.Tmux, func(x, y *spec.TmuxStatus) bool { return *x == *y }) &&
 		same(a.Source, b.Source, func(x, y *spec.SourceStatus) bool { return *x == *y }) &&
 		same(a.Evidence, b.Evidence, sameEvidence) &&
@@ -75,6 +76,11 @@ func sameConversation(a, b *spec.ConversationStatus) bool {
 func sameActivity(a, b *spec.ActivityStatus) bool {
 	return a.State == b.State && a.Since.Equal(&b.Since) && a.Failure == b.Failure && a.RetryTime.Equal(b.RetryTime) &&
 		a.AsksSince.Equal(b.AsksSince) && a.SeenAt.Equal(b.SeenAt)
+}
+
+// sameProbe passes over the times: each probe has others.
+func sameProbe(a, b *spec.LivenessProbeStatus) bool {
+	return a.Result == b.Result && a.Message == b.Message && a.ConsecutiveFailures == b.ConsecutiveFailures
 }
 
 // sameEvidence passes over when it was observed: that is each time.

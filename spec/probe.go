@@ -77,7 +77,7 @@ type LivenessProbeStatus struct {
 	ConsecutiveFailures int32 `json:"consecutiveFailures"`
 	// LastProbeTime is when the last one ended; nil before the first.
 	LastProbeTime *metav1.Time `json:"lastProbeTime,omitempty"`
-	// NextProbeTime is when the next one is due; nil while one is under way.
+	// NextProbeTime is when the next one is due; nil when none is.
 	NextProbeTime *metav1.Time `json:"nextProbeTime,omitempty"`
 }
 

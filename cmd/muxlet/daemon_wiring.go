@@ -30,6 +30,7 @@ import (
 	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/observe"
 	observeclient "github.com/muxlet/muxlet/observe/client"
+	"github.com/muxlet/muxlet/observe/client/probe"
 	"github.com/muxlet/muxlet/observe/client/report"
 	"github.com/muxlet/muxlet/observe/process"
 	"github.com/muxlet/muxlet/observe/tmux"
@@ -81,7 +82,7 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 		Tmux:      conn,
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
 		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths, Limits: process.Limits,
-		Clients: &observeclient.Eyes{}, Reports: reports, Hooks: client.Hooks{Self: self, StateDir: s.StateDir},
+		Clients: &observeclient.Eyes{}, Prober: probe.Runner{}, Reports: reports, Hooks: client.Hooks{Self: self, StateDir: s.StateDir},
 		ClaimInstance: instance.claim, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder, TurnStore: turn.NewStore(s.StateDir, wallClock, reloads.turnLimits),

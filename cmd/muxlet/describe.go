@@ -148,6 +148,7 @@ type sheet struct {
 func (d *description) text() string {
 	d.summary()
 	d.client()
+	d.probe()
 	d.conversation()
 	d.activity()
 	d.workspace()

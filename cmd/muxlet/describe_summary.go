@@ -96,14 +96,19 @@ func nextAttempt(d *description) string {
 	if at == nil || at.IsZero() {
 		return ""
 	}
-	when := "now"
-	if left := at.Sub(d.now); left > 0 {
-		when = "in " + duration.HumanDuration((left + time.Second - 1).Truncate(time.Second))
-	}
+	when := soon(at.Sub(d.now))
 	if n := d.Status.ConsecutiveDeaths; n > 0 {
 		when += fmt.Sprintf(" (%s death in a row)", ordinal(n))
 	}
 	return when
+}
+
+// soon says when something is due that is so far away.
+func soon(left time.Duration) string {
+	if left <= 0 {
+		return "now"
+	}
+	return "in " + duration.HumanDuration((left + time.Second - 1).Truncate(time.Second))
 }
 
 // ordinal is 1st, 2nd, 3rd, 4th, 11th, 21st.

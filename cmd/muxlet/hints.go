@@ -27,6 +27,9 @@ func whatToDo(s *spec.Session, status spec.Status, reason string) string {
 	if s.Status.Source != nil && s.Status.Source.Held != "" && reason != spec.ReasonRemovalHeld {
 		advice = append(advice, hints[spec.ReasonRemovalHeld](s))
 	}
+	if c := meta.FindStatusCondition(s.Status.Conditions, spec.ConditionClientAlive); c != nil && c.Reason == spec.ReasonLivenessProbeUnknown {
+		advice = append(advice, hints[spec.ReasonLivenessProbeUnknown](s))
+	}
 	if c := meta.FindStatusCondition(s.Status.Conditions, spec.ConditionUpToDate); c != nil && c.Reason == spec.ReasonUpdatePending {
 		advice = append(advice, hints[spec.ReasonUpdatePending](s))
 	}
@@ -115,6 +118,8 @@ var hints = map[string]hint{
 	spec.ReasonClientIgnoresKill: always("The client does not end, even by SIGKILL: it most likely waits for a device or a network file system. Nothing is started until it is gone."),
 	spec.ReasonOrphan:            always("Wait: a client without its pane is ended first."),
 	spec.ReasonEngineGone:        withName("Wait: the wrapper is ended and the client comes back. What it has shown last: muxlet logs %[1]s"),
+
+	spec.ReasonLivenessProbeUnknown: always("The liveness probe gives no answer, and so guards nothing: run its command by hand in the session's directory, and mend it or correct spec.livenessProbe."),
 
 	spec.ReasonWorkspaceMissing:      adviseDirectory("Create the directory (mkdir -p %[1]s), or edit spec.workspace.directory; it is tried again by itself."),
 	spec.ReasonWorkspaceNotDirectory: adviseDirectory("%[1]s is there and is no directory: move it away, or edit spec.workspace.directory; it is tried again by itself."),

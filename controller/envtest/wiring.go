@@ -29,6 +29,7 @@ import (
 	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/observe"
 	observeclient "github.com/muxlet/muxlet/observe/client"
+	"github.com/muxlet/muxlet/observe/client/probe"
 	"github.com/muxlet/muxlet/observe/process"
 	"github.com/muxlet/muxlet/observe/tmux"
 	"github.com/muxlet/muxlet/spec/manifest"
@@ -65,7 +66,7 @@ func (e *Env) build(l *ledger) (*controller.Controller, func() error, error) {
 		Base:        e.base(), Shell: e.Shell,
 		Tmux: &conn, Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(e.Runtime, uid) }},
 		Receipts: countedReceipts{launch.Receipts{StateDir: e.State}, l}, Deaths: deaths, Limits: process.Limits,
-		Clients: &observeclient.Eyes{}, Reports: reports, Hooks: client.Hooks{Self: e.self, StateDir: e.State},
+		Clients: &observeclient.Eyes{}, Prober: probe.Runner{}, Reports: reports, Hooks: client.Hooks{Self: e.self, StateDir: e.State},
 		PrepareRuntime: e.prepare,
 		ClaimInstance:  func(string) error { return nil },
 		NewActuator: func(instance string) actuate.Actuator {

@@ -41,6 +41,10 @@ type Input struct {
 	// Evidence that was found of the conversation EvidenceOf.
 	Evidence   observe.Evidence
 	EvidenceOf string
+	// Probed is what its liveness probe has said, NextProbe when that is due; zero when it
+	// is not.
+	Probed    observe.Probed
+	NextProbe time.Time
 	// Sight is what the present client shows, ActiveSince since when it does what it does,
 	// ReportedAt when it last reported anything; zero when that is not known.
 	// AsksSince is when it began to ask for attention, SeenAt when somebody last saw that.
@@ -73,6 +77,7 @@ func Summarize(in Input) spec.SessionStatus {
 		Client:             clientStatus(in),
 		Conversation:       conversationStatus(in),
 		Activity:           activityStatus(in),
+		LivenessProbe:      probeStatus(in),
 		Workspace:          spec.WorkspaceStatus{Path: in.Workspace.Path},
 		Tmux:               tmuxStatus(in),
 		ConsecutiveDeaths:  int32(rec.BackOff.Deaths),
@@ -148,11 +153,14 @@ func clientAlive(in Input) metav1.Condition {
 	v := in.Plan.Verdict
 	switch alive(in) {
 	case observe.Running:
-		reason := spec.ReasonRunning
-		if s := in.Plan.Record.Stop; s != nil {
+		reason, message := spec.ReasonRunning, fmt.Sprintf("pid %d runs", in.Plan.Record.Client.Process.PID)
+		switch said, why := unwell(in); {
+		case in.Plan.Record.Stop != nil:
 			reason = spec.ReasonStopping
+		case said != "":
+			reason, message = said, message+"; "+why
 		}
-		return condition(spec.ConditionClientAlive, metav1.ConditionTrue, reason, fmt.Sprintf("pid %d runs", in.Plan.Record.Client.Process.PID))
+		return condition(spec.ConditionClientAlive, metav1.ConditionTrue, reason, message)
 	case observe.Gone:
 		switch {
 		case in.Plan.Record.Attempt != nil:
