@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
 )
@@ -117,14 +118,15 @@ func (p *pathPrinter) PrintObj(object runtime.Object, out io.Writer) error {
 	return p.path.Execute(out, plain)
 }
 
-// asJSON is object as a program reads it.
+// asJSON is object as a program reads it. Whole numbers stay whole: a pid of a million is
+// no 1e+06.
 func asJSON(object any) (any, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("encode the object: %w", err)
 	}
 	var plain any
-	if err := json.Unmarshal(data, &plain); err != nil {
+	if err := utiljson.Unmarshal(data, &plain); err != nil {
 		return nil, fmt.Errorf("decode the object: %w", err)
 	}
 	return plain, nil

@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,18 +59,31 @@ func rank(first bool) int {
 	return 1
 }
 
-// sortPath reads a JSONPath as kubectl does: with or without braces and the
-// first dot.
+// sortPath reads the JSONPath of --sort-by.
 func sortPath(expression string) (*jsonpath.JSONPath, error) {
-	text := strings.TrimSuffix(strings.TrimPrefix(expression, "{"), "}")
-	if text != "" && !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
-		text = "." + text
-	}
-	path := jsonpath.New("sort-by").AllowMissingKeys(true)
-	if err := path.Parse("{" + text + "}"); err != nil || !strings.Contains(expression, ".") {
+	path, err := relaxedPath("sort-by", expression)
+	if err != nil || !strings.Contains(expression, ".") {
 		return nil, usagef("cannot sort by %q: give %s, or a JSONPath such as .metadata.name", expression, strings.Join(sortWords, ", "))
 	}
 	return path, nil
+}
+
+// relaxedPath reads a JSONPath as kubectl does: with or without braces and the first dot.
+// What is not there is nothing.
+func relaxedPath(name, expression string) (*jsonpath.JSONPath, error) {
+	text, opened := strings.CutPrefix(expression, "{")
+	text, closed := strings.CutSuffix(text, "}")
+	switch {
+	case text == "":
+		return nil, errors.New("it is empty")
+	case opened != closed:
+		return nil, errors.New("it has one brace of two")
+	}
+	if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "[") {
+		text = "." + text
+	}
+	path := jsonpath.New(name).AllowMissingKeys(true)
+	return path, path.Parse("{" + text + "}")
 }
 
 // sortByPath orders objects by what a JSONPath finds in them; numbers by their
@@ -119,8 +133,8 @@ func pathKey(path *jsonpath.JSONPath, object any) (any, error) {
 }
 
 func compareKeys(a, b any) int {
-	if x, ok := a.(float64); ok {
-		if y, ok := b.(float64); ok {
+	if x, ok := number(a); ok {
+		if y, ok := number(b); ok {
 			return cmp.Compare(x, y)
 		}
 	}
@@ -128,4 +142,15 @@ func compareKeys(a, b any) int {
 		return cmp.Compare(rank(a == nil), rank(b == nil))
 	}
 	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+}
+
+// number is a value of a JSON object as a number, if it is one.
+func number(value any) (float64, bool) {
+	switch n := value.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
 }

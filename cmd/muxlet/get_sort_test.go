@@ -142,3 +142,10 @@ func TestGetOnNothingSaysWhatWasFoundWhere(t *testing.T) {
 	assert.Equal(t, "No sessions found: no manifest in /m/a (it is empty), /m/b (it does not exist), /m/c (1 file), /m/d (3 files). "+
 		"Put a YAML there that declares a Session, and it comes up by itself.\n", c.errOut)
 }
+
+// A pid of seven digits is no number with an exponent.
+func TestWholeNumbersArePrintedWhole(t *testing.T) {
+	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 4194303)))
+	assert.Equal(t, 0, c.run("get", "a", "-o", "jsonpath={.status.client.pid}"))
+	assert.Equal(t, "4194303", c.out)
+}
