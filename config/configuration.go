@@ -23,16 +23,21 @@ type MuxletConfiguration struct {
 
 	// Manifests are the directories (or files) that declare sessions. Default
 	// $XDG_CONFIG_HOME/muxlet/sessions.
+	// +kubebuilder:validation:items:Pattern=`^(/|~$|~/|\$)`
 	Manifests []string `json:"manifests"`
 	// StateDir keeps records, events and screens. Default
 	// $XDG_STATE_HOME/muxlet.
+	// +kubebuilder:validation:Pattern=`^($|/|~$|~/|\$)`
 	StateDir string `json:"stateDir"`
 	// RuntimeDir keeps sockets, locks and leases. Default
 	// $XDG_RUNTIME_DIR/muxlet; <stateDir>/run when stateDir was given or there
 	// is no XDG_RUNTIME_DIR.
+	// +kubebuilder:validation:Pattern=`^($|/|~$|~/|\$)`
 	RuntimeDir string `json:"runtimeDir"`
 	// DefaultClientClassName is the client class of a session that names none and has
 	// no command of its own. Default claude.
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
 	DefaultClientClassName string `json:"defaultClientClassName"`
 	// SessionDefaults is laid under the spec of each session, field by field: what a
 	// session says itself counts. Variables of client.env are merged by name, any other
@@ -82,15 +87,16 @@ type Observation struct {
 	UnknownGracePeriod metav1.Duration `json:"unknownGracePeriod"`
 	// BootIDPath is the file whose content changes with each boot. Default
 	// /proc/sys/kernel/random/boot_id.
+	// +kubebuilder:validation:Pattern=`^(/|~$|~/|\$)`
 	BootIDPath string `json:"bootIDPath"`
 }
 
 // BackOff puts off the restarts of a client that keeps dying: not at all after
-// the first death, by Initial after the second, then twice as long each time.
+// the first death, by initial after the second, then twice as long each time.
 type BackOff struct {
-	// Initial wait. Default 1s, from 1ms up to Max.
+	// Initial wait, in no case longer than max. Default 1s, 1ms to 24h.
 	Initial metav1.Duration `json:"initial"`
-	// Max wait. Default 5m, up to 24h.
+	// Max is the longest wait. Default 5m, 1ms to 24h.
 	Max metav1.Duration `json:"max"`
 	// ResetAfter is how long a client must live for its earlier deaths to be
 	// forgotten. Default 10m, 1ms to 24h.
@@ -117,10 +123,11 @@ type MassDeath struct {
 type Removal struct {
 	// Settle is how long a document must be missing. Default 3s, 0s to 1h.
 	Settle metav1.Duration `json:"settle"`
-	// GuardMin and GuardPercent hold a removal of at least so many sessions and
-	// so many of the known ones in percent. Default 3, 1 to 100000, and 50, 1 to
-	// 100.
-	GuardMin     int32 `json:"guardMin"`
+	// GuardMin is the number of sessions from which on one removal is held, if it
+	// is guardPercent of the known ones too. Default 3, 1 to 100000.
+	GuardMin int32 `json:"guardMin"`
+	// GuardPercent is the part of the known sessions, in percent, from which on one
+	// removal is held, if it is guardMin of them too. Default 50, 1 to 100.
 	GuardPercent int32 `json:"guardPercent"`
 }
 

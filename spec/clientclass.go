@@ -26,6 +26,7 @@ type ClientClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +optional
 	Spec   ClientClassSpec   `json:"spec"`
 	Status ClientClassStatus `json:"status,omitempty"`
 }
@@ -94,6 +95,7 @@ type ClientClassSpec struct {
 	// UnsetEnv are variables that the client must not inherit from the profile; a name
 	// with * at its end stands for all that begin with it. Env and the session's own win
 	// over it.
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z_][A-Za-z0-9_]*\*?$`
 	UnsetEnv []string `json:"unsetEnv,omitempty"`
 }
 
@@ -107,8 +109,10 @@ type ClassCommand struct {
 // ClassDirectory names a directory by a variable of the client's environment.
 type ClassDirectory struct {
 	// Env is the variable that names it; used when it is set and not empty.
+	// +kubebuilder:validation:Pattern=`^([A-Za-z_][A-Za-z0-9_]*)?$`
 	Env string `json:"env,omitempty"`
 	// Default is used otherwise, such as $(HOME)/.claude.
+	// +kubebuilder:validation:Pattern=`^($|/|\$\([A-Za-z_][A-Za-z0-9_]*\))`
 	Default string `json:"default,omitempty"`
 }
 
@@ -119,6 +123,7 @@ type ClassConversation struct {
 	// Transcript is a glob of the file that proves that a conversation can be resumed.
 	// It may have $(HOME), $(CONFIG_DIRECTORY), $(WORKSPACE), $(SESSION_NAME) and
 	// $(CONVERSATION_ID).
+	// +kubebuilder:validation:Pattern=`^($|/|\$\([A-Za-z_][A-Za-z0-9_]*\))`
 	Transcript string `json:"transcript,omitempty"`
 	// TranscriptPattern is a regular expression (RE2) that a line of that file matches
 	// once the conversation has begun. Without it a file with content will do.
@@ -175,6 +180,7 @@ type AttentionRule struct {
 	// Pattern is a regular expression (RE2, multi-line).
 	Pattern string `json:"pattern"`
 	// Reason is the reason of InputRequired, in CamelCase.
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]{0,62}$`
 	Reason string `json:"reason"`
 }
 
@@ -184,6 +190,7 @@ type FailureRule struct {
 	// time at which the client may be used again, as the client writes it.
 	Pattern string `json:"pattern"`
 	// Reason, in CamelCase, such as UsageLimited.
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]{0,62}$`
 	Reason string `json:"reason"`
 	// Retry says whether others that share the credential would fail alike. Default
 	// Again.
@@ -215,8 +222,10 @@ type ClassEngine struct {
 // ClassStop is the polite way to end a client; SIGTERM and SIGKILL follow it.
 type ClassStop struct {
 	// Signal to send: SIGTERM, SIGINT, SIGHUP or SIGQUIT. Default SIGTERM.
+	// +kubebuilder:validation:Enum=SIGTERM;SIGINT;SIGHUP;SIGQUIT
 	Signal string `json:"signal,omitempty"`
 	// Keys are typed into the pane instead, in tmux's notation, such as [C-c, C-c].
+	// +kubebuilder:validation:MaxItems=16
 	Keys []string `json:"keys,omitempty"`
 }
 
@@ -224,6 +233,7 @@ type ClassStop struct {
 // same place or, without a key, those with the same config directory.
 type ClassCredentials struct {
 	// Env are the variables that carry a key.
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
 	Env []string `json:"env,omitempty"`
 }
 
@@ -231,6 +241,8 @@ type ClassCredentials struct {
 type ConversationSpec struct {
 	// ID adopts an existing conversation. It is taken up once; what the client reports
 	// afterwards counts.
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9_:@+=,~][A-Za-z0-9_.:@+=,~-]*|\.+[A-Za-z0-9_:@+=,~-][A-Za-z0-9_.:@+=,~-]*)?$`
+	// +kubebuilder:validation:MaxLength=256
 	ID string `json:"id,omitempty"`
 	// MissingPolicy says what follows when the stored conversation provably no longer
 	// exists. Default StartFresh.
@@ -280,6 +292,7 @@ const (
 
 // PastConversation is one that another has replaced.
 type PastConversation struct {
+	// ID is the client's own.
 	ID string `json:"id"`
 	// ReplacedAt is when.
 	ReplacedAt metav1.Time `json:"replacedAt"`
@@ -302,6 +315,7 @@ const (
 
 // ActivityStatus is what a client is doing, as far as it is known.
 type ActivityStatus struct {
+	// State is what it is doing.
 	State Activity `json:"state"`
 	// Since when.
 	Since metav1.Time `json:"since,omitempty"`

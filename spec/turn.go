@@ -83,14 +83,16 @@ type TurnStatus struct {
 	ConversationID string `json:"conversationID,omitempty"`
 	// Retryable says, of a turn that has failed, whether to send it again can help.
 	Retryable bool `json:"retryable,omitempty"`
-	// PromptBytes and PromptLines are the size of the prompt.
+	// PromptBytes is the length of the prompt, in bytes.
 	PromptBytes int64 `json:"promptBytes"`
+	// PromptLines is the number of its lines.
 	PromptLines int64 `json:"promptLines"`
-	// HandedAt is when the hand-over began, DeliveredAt when it was confirmed, FinishedAt
-	// when nothing more was to come; nil before.
-	HandedAt    *metav1.Time `json:"handedAt,omitempty"`
+	// HandedAt is when the hand-over began; nil before.
+	HandedAt *metav1.Time `json:"handedAt,omitempty"`
+	// DeliveredAt is when it was confirmed; nil before.
 	DeliveredAt *metav1.Time `json:"deliveredAt,omitempty"`
-	FinishedAt  *metav1.Time `json:"finishedAt,omitempty"`
+	// FinishedAt is when nothing more was to come; nil before.
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 }
 
 // The conditions of a Turn.
@@ -161,7 +163,7 @@ type ClassSubmit struct {
 	// Arguments of method Argument, with $(PROMPT) among them, are appended to the start
 	// and resume command of a client that begins with a turn. Every process of the host
 	// can read the prompt as long as the client runs, and 100 KiB are the longest that is
-	// taken. Default [$(PROMPT)]; for no other method.
+	// taken. Default [$(PROMPT)] for that method, and for no other.
 	Arguments []string `json:"arguments,omitempty"`
 }
 
@@ -211,7 +213,7 @@ type ClassComposer struct {
 	// Pasted is a regular expression (RE2, multi-line) that what stands for a long paste in
 	// the input line matches, such as \[Pasted text #\d+. What its groups (?P<newlines>…)
 	// and (?P<characters>…) catch is how many of them the paste has, so that another one is
-	// not taken for the prompt. It needs Pattern.
+	// not taken for the prompt. It needs pattern.
 	Pasted string `json:"pasted,omitempty"`
 	// Continues is a regular expression (RE2, multi-line) that a prompt matches after whose
 	// end the client takes the submit key for a new line, such as \\\z. A space is pasted
@@ -219,7 +221,7 @@ type ClassComposer struct {
 	Continues string `json:"continues,omitempty"`
 	// Commands is a regular expression (RE2, multi-line) that a prompt matches which the
 	// client takes for a command of its own, such as \A/\w+\z, and of which no report
-	// tells: it is delivered once it has left the input line. It needs Pattern.
+	// tells: it is delivered once it has left the input line. It needs pattern.
 	Commands string `json:"commands,omitempty"`
 }
 

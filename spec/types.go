@@ -44,6 +44,8 @@ type SessionSpec struct {
 	// ClientClassName names the client class: how the client is started and
 	// stopped. Default: exec when client.command is given, else the settings'
 	// defaultClientClassName.
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
+	// +kubebuilder:validation:MaxLength=63
 	ClientClassName string `json:"clientClassName,omitempty"`
 	// Client is the program to run.
 	Client ClientSpec `json:"client,omitempty"`
@@ -108,6 +110,7 @@ type ClientSpec struct {
 // EnvVar is one variable: a literal value or a file that holds it.
 type EnvVar struct {
 	// Name is a C identifier.
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
 	Name string `json:"name"`
 	// Value is used as it stands. Nothing is expanded.
 	Value string `json:"value,omitempty"`
@@ -134,6 +137,7 @@ type EnvFromSource struct {
 // FileRef names a file.
 type FileRef struct {
 	// Path is absolute, or starts with ~ or $VAR.
+	// +kubebuilder:validation:Pattern=`^(/|~$|~/|\$[A-Za-z_]|\$\{[A-Za-z_][A-Za-z0-9_]*\})`
 	Path string `json:"path"`
 	// Optional passes over a file that does not exist; one that is there must be
 	// usable all the same. Default false.
@@ -143,6 +147,7 @@ type FileRef struct {
 // WorkspaceSpec is where the client runs.
 type WorkspaceSpec struct {
 	// Directory is absolute, or starts with ~ or $VAR.
+	// +kubebuilder:validation:Pattern=`^(/|~$|~/|\$[A-Za-z_]|\$\{[A-Za-z_][A-Za-z0-9_]*\})`
 	Directory string `json:"directory"`
 	// Type says whether the directory must exist. Default Directory.
 	Type WorkspaceType `json:"type,omitempty"`
@@ -362,8 +367,9 @@ type DecisionStatus struct {
 	Rule string `json:"rule"`
 	// Action taken; empty for none.
 	Action string `json:"action,omitempty"`
-	// Reason and Message of the verdict.
-	Reason  string `json:"reason"`
+	// Reason of the verdict.
+	Reason string `json:"reason"`
+	// Message of the verdict, for a person.
 	Message string `json:"message,omitempty"`
 	// At is when the decision last changed.
 	At metav1.Time `json:"at"`
