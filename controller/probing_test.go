@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,6 +77,13 @@ func (o *oracle) Probe(ctx context.Context, p observe.Probe) observe.ProbeResult
 	return result
 }
 
+// peak is how many were asked at the same time, at most.
+func (o *oracle) peak() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.highest
+}
+
 // times are all at which somebody was asked.
 func (o *oracle) times() (all []time.Time) {
 	o.mu.Lock()
@@ -116,11 +124,29 @@ func checkProbe() *spec.LivenessProbe {
 // asked, pids 1 to n; its probers run until the end of the test.
 func ward(t *testing.T, n int, o *oracle) *Controller {
 	t.Helper()
+	return wardWith(t, n, o, clock.RealClock{}, &fickle{})
+}
+
+// fickle says that every process runs, until it says that every one is gone.
+type fickle struct {
+	Deaths
+	gone atomic.Bool
+}
+
+func (f *fickle) State(observe.Process) observe.Liveness {
+	if f.gone.Load() {
+		return observe.Gone
+	}
+	return observe.Running
+}
+
+func wardWith(t *testing.T, n int, o *oracle, clk clock.WithTicker, deaths Deaths) *Controller {
+	t.Helper()
 	recorder, err := status.OpenRecorder(t.TempDir(), 10_000)
 	require.NoError(t, err)
-	c := bare(t, Options{Clock: clock.RealClock{}, Prober: o, Deaths: &judged{state: observe.Running}, Recorder: recorder})
+	c := bare(t, Options{Clock: clk, Prober: o, Deaths: deaths, Recorder: recorder})
 	c.probes = newProbeQueue(c.Clock)
-	c.eyes.current = &snapshot{view: observe.ServerView{State: observe.ServerRunning}}
+	c.sees(observe.ServerRunning)
 	c.mu.Lock()
 	for pid := 1; pid <= n; pid++ {
 		s := newSession(fmt.Sprintf("s%d", pid))
@@ -150,6 +176,13 @@ func ward(t *testing.T, n int, o *oracle) *Controller {
 
 func startClient(s *session, pid int) {
 	s.rec.Client = &record.Client{Incarnation: 1, Attempt: fmt.Sprintf("a%d", pid), Process: observe.Process{PID: pid, Ticks: 1}, StartedAt: time.Now(), Directory: "/work"}
+}
+
+// sees makes the last look at tmux one that has found that.
+func (c *Controller) sees(state observe.ServerState) {
+	c.eyes.mu.Lock()
+	defer c.eyes.mu.Unlock()
+	c.eyes.current = &snapshot{view: observe.ServerView{State: state}}
 }
 
 // planAll is a pass of each session.
@@ -191,7 +224,7 @@ func TestAThousandClientsAreNotAskedAtOnce(t *testing.T) {
 		all := o.times()
 		assert.Len(t, all, 5*many)
 		assert.Less(t, mostWithin(all, 100*time.Millisecond), many/20, "a tenth of a second has a hundredth of them, or little more")
-		assert.LessOrEqual(t, o.highest, probers)
+		assert.LessOrEqual(t, o.peak(), probers)
 		for pid := 1; pid <= many; pid++ {
 			times := o.timesOf(pid)
 			assert.GreaterOrEqual(t, times[0].Sub(began), 10*time.Second)
@@ -236,15 +269,21 @@ func (j *jumping) Now() time.Time {
 	return time.Now().Add(j.slept)
 }
 
+func (j *jumping) sleep(d time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.slept += d
+}
+
 func TestAHostThatHasSleptAsksNotAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOracle()
-		c := ward(t, many, o)
+		clk := &jumping{}
+		c := wardWith(t, many, o, clk, &fickle{})
 		wait(15 * time.Second)
 		before := len(o.times())
-		clk := &jumping{slept: time.Hour}
+		clk.sleep(time.Hour)
 		c.mu.Lock()
-		c.Clock = clk
 		for name := range c.sessions {
 			c.probes.Add(name) // every timer of the queue is over
 		}
@@ -252,7 +291,7 @@ func TestAHostThatHasSleptAsksNotAllAtOnce(t *testing.T) {
 		wait(probeSpread)
 		all := o.times()[before:]
 		assert.InDelta(t, many, len(all), many/20)
-		assert.LessOrEqual(t, o.highest, probers)
+		assert.LessOrEqual(t, o.peak(), probers)
 		wait(time.Hour / 60)
 		assert.Less(t, mostWithin(o.times(), 100*time.Millisecond), many/20)
 	})
@@ -269,7 +308,7 @@ func TestProbesThatHangDelayNoOtherForEver(t *testing.T) {
 		}
 		c := ward(t, many, o)
 		wait(2 * time.Minute)
-		assert.LessOrEqual(t, o.highest, mostProbes)
+		assert.LessOrEqual(t, o.peak(), mostProbes)
 		for pid := many/2 + 1; pid <= many; pid++ {
 			require.GreaterOrEqual(t, len(o.timesOf(pid)), 3, "pid %d", pid)
 		}
@@ -331,6 +370,8 @@ func TestWhatAProbeSaysIsCountedAndAsksForAPass(t *testing.T) {
 				require.Zero(t, passes, "the same again is no news")
 			}
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		shown := c.sessions["s1"].status.LivenessProbe
 		require.NotNil(t, shown.LastProbeTime)
 		require.NotNil(t, shown.NextProbeTime)
@@ -376,10 +417,7 @@ func TestOnlyAClientThatIsKnownToRunIsAsked(t *testing.T) {
 			func(_ *Controller, s *session) { s.rec.Client = nil }, func(_ *Controller, s *session) { startClient(s, 7) },
 		},
 		"tmux is not known": {
-			func(c *Controller, _ *session) { c.eyes.current = &snapshot{} },
-			func(c *Controller, _ *session) {
-				c.eyes.current = &snapshot{view: observe.ServerView{State: observe.ServerRunning}}
-			},
+			func(c *Controller, _ *session) { c.sees(observe.ServerUnknown) }, func(c *Controller, _ *session) { c.sees(observe.ServerRunning) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -402,31 +440,34 @@ func TestOnlyAClientThatIsKnownToRunIsAsked(t *testing.T) {
 
 // The client has ended while it was asked, or another one runs by now.
 func TestAnAnswerAboutAClientThatIsNoMoreIsThrownAway(t *testing.T) {
-	for name, end := range map[string]func(*Controller, *session){
-		"it has ended":       func(c *Controller, _ *session) { c.eyes.Deaths = &judged{state: observe.Gone} },
-		"it is being ended":  func(_ *Controller, s *session) { s.rec.Stop = &record.Stop{} },
-		"another one runs":   func(_ *Controller, s *session) { startClient(s, 7) },
-		"the probe is other": func(_ *Controller, s *session) { s.rec.Spec = &spec.SessionSpec{LivenessProbe: &spec.LivenessProbe{}} },
-		"it is removed":      func(c *Controller, s *session) { delete(c.sessions, s.name) },
+	for name, end := range map[string]func(*Controller, *session, *fickle){
+		"it has ended":      func(_ *Controller, _ *session, f *fickle) { f.gone.Store(true) },
+		"it is being ended": func(_ *Controller, s *session, _ *fickle) { s.rec.Stop = &record.Stop{} },
+		"another one runs":  func(_ *Controller, s *session, _ *fickle) { startClient(s, 7) },
+		"the probe is other": func(_ *Controller, s *session, _ *fickle) {
+			s.rec.Spec = &spec.SessionSpec{LivenessProbe: &spec.LivenessProbe{}}
+		},
+		"it is removed": func(c *Controller, s *session, _ *fickle) { delete(c.sessions, s.name) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOracle()
 				o.takes = func(int) time.Duration { return 500 * time.Millisecond }
 				o.says = func(int) observe.ProbeResult { return observe.ProbeResult{Outcome: observe.ProbeFailed, Message: "no"} }
-				c := ward(t, 1, o)
+				deaths := &fickle{}
+				c := wardWith(t, 1, o, clock.RealClock{}, deaths)
 				s := c.sessions["s1"]
 				for len(o.times()) == 0 {
 					wait(100 * time.Millisecond)
 				}
 				c.mu.Lock()
-				end(c, s)
+				end(c, s, deaths)
 				if c.sessions["s1"] != nil {
 					c.planProbe(s)
 				}
 				c.mu.Unlock()
 				wait(time.Second)
-				assert.Zero(t, s.probing.probed.Failures)
+				assert.Zero(t, c.probedOf(s).Failures)
 			})
 		})
 	}

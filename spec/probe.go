@@ -21,7 +21,8 @@ const (
 
 // LivenessProbe asks a running client from time to time whether it still does its work.
 // A probe that fails failureThreshold times in a row, without a success in between, has
-// its client replaced: it is ended, counted as a death, and its conversation is resumed.
+// its client replaced: it is ended, counted as a death, and its conversation is resumed,
+// unless restartPolicy is Never; that death counts as a failure for OnFailure.
 // One success is enough to begin the count anew. A probe that gives no answer (it hangs,
 // is missing, cannot be executed, is killed) is neither: it kills nothing, and leaves the
 // count as it is. An edit of it restarts nothing, takes effect at once, and begins the
