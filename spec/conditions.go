@@ -357,6 +357,10 @@ const (
 	// stay in force.
 	ReasonSettingsInvalid = "SettingsInvalid"
 
+	// ReasonNotificationFailed: a person could not be notified: their command failed, or
+	// a terminal did not take it.
+	ReasonNotificationFailed = "NotificationFailed"
+
 	// ReasonServerStarted: a tmux server was started.
 	ReasonServerStarted = "ServerStarted"
 	// ReasonServerLost: the recorded tmux server is proven dead.
