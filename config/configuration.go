@@ -4,6 +4,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -65,6 +66,8 @@ type MuxletConfiguration struct {
 	Removal Removal `json:"removal"`
 	// Activity is how what a client is doing is told.
 	Activity Activity `json:"activity"`
+	// Notifications are how a person is told that a session waits for them.
+	Notifications Notifications `json:"notifications"`
 	// Retention bounds what is kept.
 	Retention Retention `json:"retention"`
 	// Logging is the daemon's log on standard error.
@@ -144,6 +147,33 @@ type Activity struct {
 	FocusAfter metav1.Duration `json:"focusAfter"`
 }
 
+// Notifications are how a person is told that a session waits for them, who does not
+// look at it. Each state of a session is told once; what is over, or was seen, before it
+// is told, is not. Without a command and without a way of terminals nobody is told.
+type Notifications struct {
+	// Command is a program of the person's and its arguments; no shell is involved. A
+	// leading ~ and $VAR are expanded in the program; one without a slash is looked for in
+	// the daemon's PATH. It runs in the home directory with the daemon's environment, and
+	// reads what there is to tell in MUXLET_EVENT, MUXLET_SESSION, MUXLET_SESSIONS,
+	// MUXLET_COUNT, MUXLET_REASON, MUXLET_MESSAGE, MUXLET_SINCE, MUXLET_DIRECTORY,
+	// MUXLET_LABELS, MUXLET_TURN and MUXLET_ATTACH; never a prompt, and nothing of a screen.
+	// `muxlet config test-notification` tries it. Default none.
+	Command []string `json:"command"`
+	// On are the events that are told: InputRequired, Stalled and TurnCompleted. Default
+	// all three.
+	On []spec.NotificationEvent `json:"on"`
+	// MinInterval is the shortest time between two notifications of one session; what holds
+	// when it is over is told then. Of all sessions together there are ten in it at most:
+	// what is beyond that is told later, together. Default 30s, 0s to 24h.
+	MinInterval metav1.Duration `json:"minInterval"`
+	// Timeout is how long the command may run before it is killed with its process group.
+	// Four run at the same time at most. Default 10s, 100ms to 10m.
+	Timeout metav1.Duration `json:"timeout"`
+	// Terminal are the ways in which the terminals are told that are attached to muxlet's
+	// tmux server: Bell, OSC9 and OSC777. Default none.
+	Terminal []spec.TerminalNotification `json:"terminal"`
+}
+
 // Retention bounds what is kept.
 type Retention struct {
 	// Events is the number of events. Default 1000, 1 to 100000.
@@ -205,6 +235,10 @@ func defaults() MuxletConfiguration {
 		MassDeath: MassDeath{MinSessions: 5, Percent: 50},
 		Removal:   Removal{Settle: duration(3 * time.Second), GuardMin: 3, GuardPercent: 50},
 		Activity:  Activity{ReportTTL: duration(5 * time.Minute), FocusAfter: duration(5 * time.Second)},
+		Notifications: Notifications{
+			Command: []string{}, On: slices.Clone(spec.NotificationEvents), MinInterval: duration(30 * time.Second), Timeout: duration(10 * time.Second),
+			Terminal: []spec.TerminalNotification{},
+		},
 		Retention: Retention{
 			Events: 1000, Turns: 100, TurnAge: duration(720 * time.Hour), TurnBytes: resource.MustParse("256Mi"),
 			Archive: duration(720 * time.Hour), ReportSpool: resource.MustParse("64Mi"),

@@ -250,6 +250,9 @@ func (l *loader) expandFile() error {
 	if strings.Contains(l.e.Tmux.Command, "/") {
 		errs = append(errs, l.expandOne("tmux.command", "tmux.command", &l.e.Tmux.Command))
 	}
+	if command := l.e.Notifications.Command; len(command) > 0 && strings.ContainsAny(command[0], "/~$") {
+		errs = append(errs, l.expandOne("notifications.command", "notifications.command[0]", &command[0]))
+	}
 	for i := range l.e.Manifests {
 		errs = append(errs, l.expandOne("manifests", fmt.Sprintf("manifests[%d]", i), &l.e.Manifests[i]))
 	}

@@ -66,17 +66,19 @@ func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 	assert.Equal(t, "/proc/sys/kernel/random/boot_id", c.Observation.BootIDPath)
 	assert.Equal(t, LogText, c.Logging.Format)
 	for name, d := range map[string][2]time.Duration{
-		"timeout":    {c.Tmux.Timeout.Duration, 5 * time.Second},
-		"resync":     {c.ResyncPeriod.Duration, 15 * time.Second},
-		"grace":      {c.Observation.UnknownGracePeriod.Duration, 5 * time.Second},
-		"initial":    {c.BackOff.Initial.Duration, time.Second},
-		"max":        {c.BackOff.Max.Duration, 5 * time.Minute},
-		"resetAfter": {c.BackOff.ResetAfter.Duration, 10 * time.Minute},
-		"settle":     {c.Removal.Settle.Duration, 3 * time.Second},
-		"reportTTL":  {c.Activity.ReportTTL.Duration, 5 * time.Minute},
-		"focusAfter": {c.Activity.FocusAfter.Duration, 5 * time.Second},
-		"turnAge":    {c.Retention.TurnAge.Duration, 720 * time.Hour},
-		"archive":    {c.Retention.Archive.Duration, 720 * time.Hour},
+		"timeout":     {c.Tmux.Timeout.Duration, 5 * time.Second},
+		"resync":      {c.ResyncPeriod.Duration, 15 * time.Second},
+		"grace":       {c.Observation.UnknownGracePeriod.Duration, 5 * time.Second},
+		"initial":     {c.BackOff.Initial.Duration, time.Second},
+		"max":         {c.BackOff.Max.Duration, 5 * time.Minute},
+		"resetAfter":  {c.BackOff.ResetAfter.Duration, 10 * time.Minute},
+		"settle":      {c.Removal.Settle.Duration, 3 * time.Second},
+		"reportTTL":   {c.Activity.ReportTTL.Duration, 5 * time.Minute},
+		"focusAfter":  {c.Activity.FocusAfter.Duration, 5 * time.Second},
+		"turnAge":     {c.Retention.TurnAge.Duration, 720 * time.Hour},
+		"archive":     {c.Retention.Archive.Duration, 720 * time.Hour},
+		"minInterval": {c.Notifications.MinInterval.Duration, 30 * time.Second},
+		"notified":    {c.Notifications.Timeout.Duration, 10 * time.Second},
 	} {
 		assert.Equal(t, d[1], d[0], name)
 	}
@@ -86,6 +88,9 @@ func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 	})
 	assert.EqualValues(t, 64<<20, c.Retention.ReportSpool.Value())
 	assert.EqualValues(t, 256<<20, c.Retention.TurnBytes.Value())
+	assert.Empty(t, c.Notifications.Command)
+	assert.Empty(t, c.Notifications.Terminal)
+	assert.Equal(t, []spec.NotificationEvent{"InputRequired", "Stalled", "TurnCompleted"}, c.Notifications.On)
 	c.Manifests = []string{"/m"}
 	assert.Empty(t, Validate(&c))
 }
@@ -104,6 +109,7 @@ starts: {maxInFlight: 1}
 massDeath: {minSessions: 2, percent: 100}
 removal: {settle: 0s, guardMin: 1, guardPercent: 1}
 activity: {reportTTL: 2m, focusAfter: 100ms}
+notifications: {command: [~/bin/tell, "~", $BASE], on: [Stalled, InputRequired], minInterval: 0s, timeout: 1m, terminal: [OSC777, Bell]}
 retention: {events: 5, turns: 7, turnAge: 0s, turnBytes: 64Gi, archive: 24h, reportSpool: 1Mi}
 logging: {format: json, verbosity: 2}
 `
@@ -134,8 +140,12 @@ func TestEverySettingIsRead(t *testing.T) {
 		MassDeath:    MassDeath{MinSessions: 2, Percent: 100},
 		Removal:      Removal{GuardMin: 1, GuardPercent: 1},
 		Activity:     Activity{ReportTTL: duration(2 * time.Minute), FocusAfter: duration(100 * time.Millisecond)},
-		Retention:    Retention{Events: 5, Turns: 7, TurnBytes: resource.MustParse("64Gi"), Archive: duration(24 * time.Hour), ReportSpool: resource.MustParse("1Mi")},
-		Logging:      Logging{Format: LogJSON, Verbosity: 2},
+		Notifications: Notifications{
+			Command: []string{in.Home + "/bin/tell", "~", "$BASE"}, On: []spec.NotificationEvent{spec.NotifyStalled, spec.NotifyInputRequired},
+			Timeout: duration(time.Minute), Terminal: []spec.TerminalNotification{spec.TerminalOSC777, spec.TerminalBell},
+		},
+		Retention: Retention{Events: 5, Turns: 7, TurnBytes: resource.MustParse("64Gi"), Archive: duration(24 * time.Hour), ReportSpool: resource.MustParse("1Mi")},
+		Logging:   Logging{Format: LogJSON, Verbosity: 2},
 	}
 	assert.Equal(t, want, e.MuxletConfiguration)
 	assert.Equal(t, path, e.File)
@@ -337,7 +347,7 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		want []string
 	}{
 		"unknown":           {header + "resyncPriod: 5s\n", []string{`f:3:1: resyncPriod: unknown field (did you mean "resyncPeriod"?)`}},
-		"of a later issue":  {header + "notifications: {}\n", []string{"f:3:1: notifications: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, sessionDefaults, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, activity, retention, logging"}},
+		"of a later issue":  {header + "worktrees: {}\n", []string{"f:3:1: worktrees: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, sessionDefaults, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, activity, notifications, retention, logging"}},
 		"level too high":    {header + "maxInFlight: 3\n", []string{`f:3:1: maxInFlight: unknown field (did you mean "starts.maxInFlight"?)`}},
 		"twice":             {header + "stateDir: /a\nstateDir: /b\n", []string{"f:4:1: stateDir: is given twice; the first is in line 3"}},
 		"manifest":          {"apiVersion: muxlet.dev/v1alpha1\nkind: Session\n", []string{`f:2:7: kind: "Session" is not known; the only kind here is MuxletConfiguration`}},
@@ -376,6 +386,19 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		"bad defaults": {header + "sessionDefaults:\n  workspace: {directory: src}\n  terminal: {rows: 1}\n", []string{
 			`f:4:26: sessionDefaults.workspace.directory: "src" is relative; it must begin with /, ~/ or $VAR (did you mean "~/src"?)`,
 			"f:5:20: sessionDefaults.terminal.rows: 1 is not between 5 and 1000",
+		}},
+		"events nobody knows": {header + "notifications: {on: [InputRequired, Idle, InputRequired], terminal: [OSC8]}\n", []string{
+			`f:3:37: notifications.on[1]: "Idle" is not one of InputRequired, Stalled, TurnCompleted`,
+			`f:3:43: notifications.on[2]: "InputRequired" is there twice`,
+			`f:3:70: notifications.terminal[0]: "OSC8" is not one of Bell, OSC9, OSC777`,
+		}},
+		"notified by a relative path": {header + "notifications: {command: [bin/tell]}\n", []string{`f:3:27: notifications.command[0]: "bin/tell" is relative; it must begin with /, ~/ or $VAR`}},
+		"notified by nothing":         {header + "notifications: {command: [\"\", a]}\n", []string{"f:3:27: notifications.command[0]: is required: it is empty"}},
+		"notified by a string":        {header + "notifications: {command: notify-send}\n", []string{`f:3:26: notifications.command: must be a list, one word each: ["notify-send"]`}},
+		"notified with a NUL":         {header + "notifications: {command: [a, \"\\0\"]}\n", []string{"f:3:30: notifications.command[1]: a word of a command cannot have a NUL byte"}},
+		"notified by whom PATH has":   {header + "notifications: {command: [notify-send, ./x, \"\"], on: [], terminal: []}\n", nil},
+		"notified too long, too often": {header + "notifications: {minInterval: -1s, timeout: 11m}\n", []string{
+			"f:3:30: notifications.minInterval: -1s is not between 0s and 24h", "f:3:44: notifications.timeout: 11m is not between 100ms and 10m",
 		}},
 		"few turns":     {header + "retention: {turns: 0}\n", []string{"f:3:20: retention.turns: 0 is not between 1 and 100000"}},
 		"many turns":    {header + "retention: {turns: 100001}\n", []string{"f:3:20: retention.turns: 100001 is not between 1 and 100000"}},

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -41,6 +42,11 @@ var restart = map[string]string{
 	"removal.guardPercent":           "",
 	"activity.reportTTL":             "",
 	"activity.focusAfter":            "",
+	"notifications.command":          "",
+	"notifications.on":               "",
+	"notifications.minInterval":      "",
+	"notifications.timeout":          "",
+	"notifications.terminal":         "",
 	"retention.events":               "",
 	"retention.turns":                "",
 	"retention.turnAge":              "",
@@ -141,8 +147,6 @@ func printed(v reflect.Value) string {
 		return short(value.Duration)
 	case resource.Quantity:
 		return value.String()
-	case []string:
-		return strings.Join(value, " ")
 	case spec.SessionSpec:
 		text, err := json.Marshal(spec.GivenFields(&value))
 		if err != nil {
@@ -150,7 +154,27 @@ func printed(v reflect.Value) string {
 		}
 		return string(text)
 	}
+	if items, ok := wordsOf(v); ok {
+		for i, item := range items {
+			if item == "" || strings.ContainsAny(item, " \t\n\"\\") {
+				// Two commands that differ in where a word ends are two commands.
+				items[i] = strconv.Quote(item)
+			}
+		}
+		return strings.Join(items, " ")
+	}
 	return fmt.Sprint(v.Interface())
+}
+
+// wordsOf are the words of a setting that is a list of them.
+func wordsOf(v reflect.Value) (words []string, ok bool) {
+	if v.Kind() != reflect.Slice || v.Type().Elem().Kind() != reflect.String {
+		return nil, false
+	}
+	for _, item := range v.Seq2() {
+		words = append(words, item.String())
+	}
+	return words, true
 }
 
 // File is the settings file that Load reads if it is there; empty when no place

@@ -32,6 +32,18 @@ func TestTheSameSettingsHaveNotChanged(t *testing.T) {
 	assert.Equal(t, running.Origin, inUse.Origin)
 }
 
+// Where a word ends is a part of a command.
+func TestACommandOfOtherWordsIsAnotherOne(t *testing.T) {
+	in := inputs(t, nil)
+	settings(t, in, header+"notifications: {command: [sh, -c, \"a b\"]}\n")
+	running, err := Load(in)
+	require.NoError(t, err)
+	settings(t, in, header+"notifications: {command: [sh, -c, a, b]}\n")
+	next, err := Reload(in, running)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"notifications.command"}, next.Changed(running))
+}
+
 // Each setting is either in use at once or named as waiting, and never both.
 func TestWhatNeedsARestartStaysAsItIs(t *testing.T) {
 	in := inputs(t, map[string]string{"BASE": "/base"})

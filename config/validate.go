@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ func Validate(c *MuxletConfiguration) field.ErrorList {
 	errs = append(errs, validateTimes(c)...)
 	errs = append(errs, validateCounts(c)...)
 	errs = append(errs, validateSizes(c)...)
+	errs = append(errs, validateNotifications(&c.Notifications, field.NewPath("notifications"))...)
 	if c.Logging.Format != LogText && c.Logging.Format != LogJSON {
 		errs = append(errs, field.Invalid(field.NewPath("logging", "format"), c.Logging.Format,
 			fmt.Sprintf("%q is not one of %s, %s", c.Logging.Format, LogText, LogJSON)))
@@ -86,6 +88,8 @@ func validateTimes(c *MuxletConfiguration) field.ErrorList {
 		{field.NewPath("removal", "settle"), c.Removal.Settle, 0, time.Hour},
 		{field.NewPath("activity", "reportTTL"), c.Activity.ReportTTL, time.Second, day},
 		{field.NewPath("activity", "focusAfter"), c.Activity.FocusAfter, 100 * time.Millisecond, time.Hour},
+		{field.NewPath("notifications", "minInterval"), c.Notifications.MinInterval, 0, day},
+		{field.NewPath("notifications", "timeout"), c.Notifications.Timeout, 100 * time.Millisecond, spec.MaxNotificationTimeout},
 		{field.NewPath("retention", "turnAge"), c.Retention.TurnAge, 0, 3650 * day},
 		{field.NewPath("retention", "archive"), c.Retention.Archive, 0, 3650 * day},
 	} {
@@ -136,6 +140,38 @@ func validateSizes(c *MuxletConfiguration) field.ErrorList {
 		if q.value.Cmp(resource.MustParse(q.low)) < 0 || q.value.Cmp(resource.MustParse(q.high)) > 0 {
 			errs = append(errs, field.Invalid(field.NewPath("retention", q.name), q.value.String(),
 				fmt.Sprintf("%s is not between %s and %s", &q.value, q.low, q.high)))
+		}
+	}
+	return errs
+}
+
+func validateNotifications(n *Notifications, at *field.Path) field.ErrorList {
+	errs := slices.Concat(among(at.Child("on"), n.On, spec.NotificationEvents), among(at.Child("terminal"), n.Terminal, spec.TerminalNotifications))
+	for i, word := range n.Command {
+		at := at.Child("command").Index(i)
+		switch {
+		case strings.ContainsRune(word, 0):
+			errs = append(errs, field.Invalid(at, word, "a word of a command cannot have a NUL byte"))
+		case i == 0 && (word == "" || strings.Contains(word, "/") || strings.HasPrefix(word, "$")):
+			errs = append(errs, anchored(at, word)...)
+		}
+	}
+	return errs
+}
+
+// among wants each word to be one of those that are known, once.
+func among[T ~string](at *field.Path, words, known []T) field.ErrorList {
+	var errs field.ErrorList
+	for i, word := range words {
+		switch {
+		case !slices.Contains(known, word):
+			names := make([]string, len(known))
+			for i, k := range known {
+				names[i] = string(k)
+			}
+			errs = append(errs, field.Invalid(at.Index(i), word, fmt.Sprintf("%q is not one of %s", word, strings.Join(names, ", "))))
+		case slices.Contains(words[:i], word):
+			errs = append(errs, field.Invalid(at.Index(i), word, fmt.Sprintf("%q is there twice", word)))
 		}
 	}
 	return errs

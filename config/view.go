@@ -56,22 +56,15 @@ func (e *Effective) setting(v reflect.Value, path string) *yaml.Node {
 		return e.leaf(word(short(value.Duration)), path)
 	case resource.Quantity:
 		return e.leaf(word(value.String()), path)
-	case []string:
-		list := &yaml.Node{Kind: yaml.SequenceNode}
-		for i, item := range value {
-			n := e.leaf(word(item), path)
-			if i > 0 {
-				n.LineComment, _, _ = strings.Cut(n.LineComment, noteMark)
-			}
-			list.Content = append(list.Content, n)
-		}
-		return list
 	case spec.SessionSpec:
 		n := &yaml.Node{}
 		if err := n.Encode(spec.GivenFields(&value)); err != nil {
 			n = word(err.Error())
 		}
 		return e.leaf(n, path)
+	}
+	if items, ok := wordsOf(v); ok {
+		return e.list(items, path)
 	}
 	if isSection(v.Type()) {
 		n := &yaml.Node{Kind: yaml.MappingNode}
@@ -82,6 +75,23 @@ func (e *Effective) setting(v reflect.Value, path string) *yaml.Node {
 		return e.leaf(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(v.Int())}, path)
 	}
 	return e.leaf(word(v.String()), path)
+}
+
+// list is the node of a list: its first item has the note, and an empty one itself.
+func (e *Effective) list(items []string, path string) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	if len(items) == 0 {
+		list.Style = yaml.FlowStyle
+		return e.leaf(list, path)
+	}
+	for i, item := range items {
+		n := e.leaf(word(item), path)
+		if i > 0 {
+			n.LineComment, _, _ = strings.Cut(n.LineComment, noteMark)
+		}
+		list.Content = append(list.Content, n)
+	}
+	return list
 }
 
 // noteMark sets a note apart from the origin.

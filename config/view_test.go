@@ -54,6 +54,15 @@ removal:
 activity:
   reportTTL: 5m # default
   focusAfter: 5s # default
+notifications:
+  command: [] # default
+  on:
+    - InputRequired # default
+    - Stalled # default
+    - TurnCompleted # default
+  minInterval: 30s # default
+  timeout: 10s # default
+  terminal: [] # default
 retention:
   events: 1000 # default
   turns: 100 # default

@@ -188,6 +188,9 @@ func (c *Controller) Status() server.DaemonStatus {
 		Held: held, Roots: c.roots,
 	}
 	st.Problems = c.hindered()
+	if failing := c.notifier.failing(); failing != "" {
+		st.Problems = append(st.Problems, failing)
+	}
 	for _, p := range c.desired.Problems {
 		st.Problems = append(st.Problems, p.Error())
 	}

@@ -185,6 +185,8 @@ type Options struct {
 	// TurnStore keeps the turns.
 	TurnStore Turns
 	Recorder  *status.Recorder
+	// Notifier tells people what waits for them; nil: nobody is told.
+	Notifier Notifier
 }
 
 // workers is the number of keys that are reconciled at the same time. They wait
@@ -220,6 +222,7 @@ type Controller struct {
 	// journals have what is served. Sessions are put there under mu.
 	journals *server.Journals
 	book     *turnBook
+	notifier *notifier
 	// endedTurns are those since the last tidying.
 	endedTurns atomic.Int64
 	budget     *budget
@@ -283,7 +286,7 @@ func New(o Options) *Controller {
 	}
 	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
 	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
-	c.book = newTurnBook(c.journals.Turns)
+	c.book, c.notifier = newTurnBook(c.journals.Turns), newNotifier()
 	c.publishEvents()
 	c.publishClasses()
 	c.screens, c.looks = screen.NewStore(o.StateDir), newPace(o.Clock)
@@ -331,6 +334,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	wg.Go(func() { c.watchDeaths(ctx) })
 	wg.Go(func() { c.watchFiles(ctx) })
 	wg.Go(func() { c.sweepTurns(ctx) })
+	if c.Notifier != nil {
+		wg.Go(func() { c.notifyPeople(ctx) })
+	}
 	c.enqueue(serverKey, c.Clock.Now())
 	c.watchManifests(ctx)
 	c.queue.ShutDown()
@@ -352,6 +358,7 @@ func (c *Controller) load() error {
 	if err := c.loadTurns(); err != nil {
 		return err
 	}
+	c.loadTold()
 	c.loadSpool()
 	return nil
 }

@@ -45,6 +45,7 @@ func (c *Controller) noteFronts(snap *snapshot, at time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer c.noteWatchers(snap)
 	for _, s := range c.sessions {
 		if s.rec.Client == nil || s.telling == nil {
 			continue

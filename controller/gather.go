@@ -430,6 +430,7 @@ func (c *Controller) showWithoutRecord(s *session, w wish, snap *snapshot) {
 	s.judged = w.count
 	s.status = status.Summarize(status.Input{Now: c.now(), Previous: s.status, Plan: p, Seen: seen, Refusal: w.problem, Source: w.source, Class: c.classInForce(s)})
 	c.publish(s)
+	c.noteOccasions(s, w, seen)
 }
 
 func firstTime(a, b time.Time) time.Time {

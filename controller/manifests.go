@@ -245,6 +245,7 @@ func (c *Controller) take(set manifest.DesiredSet) []string {
 		if _, ok := set.Sessions[name]; !ok && s.rec.UID == "" {
 			delete(c.sessions, name)
 			c.retract(s)
+			c.forgetNotified(s)
 		}
 	}
 	c.publishClasses()

@@ -271,6 +271,7 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	delete(c.byUID, s.rec.UID)
 	c.unclaim(s)
 	c.retract(s)
+	c.forgetNotified(s)
 	// Who asked for something meanwhile learns that there is nothing to ask of.
 	for _, r := range s.requests {
 		r.answer <- plan.Refusal{Reason: refusedGone}
@@ -318,6 +319,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	c.unclaim(s)
 	s.rest = c.restOf(s, in, w, p)
 	c.publish(s)
+	c.noteOccasions(s, w, in.Seen)
 	if p.Looked && in.Seen.Sight == plan.SightKnown && !s.seen && !w.early {
 		s.seen = true
 		c.first.done(s.name, p)

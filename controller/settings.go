@@ -36,6 +36,8 @@ type Settings struct {
 	ReportTTL, FocusAfter time.Duration
 	// Turns says which turns are kept.
 	Turns turn.Limits
+	// Notifications are what a person is told, and how.
+	Notifications Notifications
 	// ArchiveFor is how long the record of a removed session is kept.
 	ArchiveFor time.Duration
 }
@@ -66,6 +68,7 @@ func (c *Controller) Reload(s Settings) {
 	for _, key := range c.budget.resize(s.MaxInFlight) {
 		c.queue.Add(key)
 	}
+	c.notifier.settingsChanged()
 	select {
 	case c.reread <- struct{}{}:
 	default:

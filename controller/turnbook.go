@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/controller/status"
@@ -248,6 +250,23 @@ func (b *turnBook) find(name string) (served *spec.Turn, ok bool) {
 	defer b.mu.Unlock()
 	served, ok = b.served[name]
 	return served, ok
+}
+
+// endedSince is the name of the last turn of a session that was completed since a time;
+// empty when there is none.
+func (b *turnBook) endedSince(uid string, since time.Time) (name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var last time.Time
+	for candidate := range b.keys[uid] {
+		t := b.served[candidate]
+		ended := t.Status.FinishedAt
+		if ended == nil || ended.Time.Before(since) || ended.Time.Before(last) || !meta.IsStatusConditionTrue(t.Status.Conditions, spec.ConditionCompleted) {
+			continue
+		}
+		name, last = candidate, ended.Time
+	}
+	return name
 }
 
 // open are the turns of a session that are not over, in the order of their hand-over.

@@ -3,6 +3,12 @@
 
 package spec
 
+import "time"
+
+// MaxNotificationTimeout is the longest that a command may ever run which notifies a
+// person.
+const MaxNotificationTimeout = 10 * time.Minute
+
 // NotificationEvent is what a person is notified of.
 // +kubebuilder:validation:Enum=InputRequired;Stalled;TurnCompleted
 type NotificationEvent string

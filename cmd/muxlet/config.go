@@ -27,6 +27,7 @@ func newConfigCommand(g *globals) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return g.viewConfig(cmd.Context()) },
 	})
+	cmd.AddCommand(newTestNotificationCommand(g))
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/config"
 	"github.com/muxlet/muxlet/controller"
 	"github.com/muxlet/muxlet/controller/plan"
@@ -181,6 +182,10 @@ func controllerSettings(s *config.Effective) controller.Settings {
 		Resync: s.ResyncPeriod.Duration, MaxInFlight: int(s.Starts.MaxInFlight),
 		MassDeathMin: int(s.MassDeath.MinSessions), MassDeathPercent: int(s.MassDeath.Percent),
 		ReportTTL: s.Activity.ReportTTL.Duration, FocusAfter: s.Activity.FocusAfter.Duration,
+		Notifications: controller.Notifications{
+			Way: actuate.NotificationWay{Command: s.Notifications.Command, Timeout: s.Notifications.Timeout.Duration, Terminal: s.Notifications.Terminal},
+			On:  s.Notifications.On, MinInterval: s.Notifications.MinInterval.Duration,
+		},
 		ArchiveFor: s.Retention.Archive.Duration, Turns: turnLimits(s),
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/actuate/client"
 	"github.com/muxlet/muxlet/actuate/launch"
+	"github.com/muxlet/muxlet/actuate/notify"
 	actuatetmux "github.com/muxlet/muxlet/actuate/tmux"
 	"github.com/muxlet/muxlet/actuate/workspace"
 	"github.com/muxlet/muxlet/config"
@@ -85,6 +86,7 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 		Clients: &observeclient.Eyes{}, Prober: probe.Runner{}, Reports: reports, Hooks: client.Hooks{Self: self, StateDir: s.StateDir},
 		ClaimInstance: instance.claim, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
+		Notifier:   notify.Person{Environ: g.environ(), Home: g.home, Conn: conn},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder, TurnStore: turn.NewStore(s.StateDir, wallClock, reloads.turnLimits),
 	})
 	conn.BinaryOf, conn.SocketOf = c.ServerBinary(process.Executable), c.RecordedSocket

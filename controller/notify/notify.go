@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// settle is how long a state must hold before it is told: what is answered at once
-	// disturbs nobody, and states that begin together are told together.
+	// settle is how long a state must hold before it is told, at least, and twice that at
+	// most: what is answered at once disturbs nobody, and all states that begin within one
+	// such span are told at the same time, and so together.
 	settle = time.Second
 	// alone is how many sessions are told of one by one, of those that are due at once
 	// with the same event; of more than that a person is told once, together.
@@ -92,6 +93,10 @@ type Mark struct {
 // at a time.
 type Book struct {
 	entries map[string]*entry
+	// revision counts the changes of the marks.
+	revision int
+	// epoch is from when the spans are counted in which states begin together.
+	epoch time.Time
 	// sent are the times of the last notifications, oldest first.
 	sent []time.Time
 }
@@ -149,37 +154,54 @@ func (b *Book) Marks() []Mark {
 	return marks
 }
 
-// Observe takes in a session as it is now.
-func (b *Book) Observe(now time.Time, s Subject) {
+// Revision is another number whenever the Marks may have changed.
+func (b *Book) Revision() int { return b.revision }
+
+// Observe takes in a session as it is now, and says whether that may be a reason to ask
+// what is due.
+func (b *Book) Observe(now time.Time, s Subject) (news bool) {
 	if b.entries[s.UID] == nil && len(s.Occasions) == 0 {
-		return
+		return false
 	}
 	e := b.entry(s.UID)
+	news = e.known != s.Known || e.watched != s.Watched
 	e.name, e.known = s.Name, s.Known
 	e.watch(now, s.Watched)
 	holds := map[spec.NotificationEvent]bool{}
 	for _, o := range s.Occasions {
 		holds[o.Event] = true
-		e.take(now, o)
+		news = b.take(now, e, o) || news
 	}
 	for event := range e.states {
 		if s.Known && !holds[event] {
-			delete(e.states, event)
+			b.drop(e, event)
+			news = true
 		}
 	}
 	if len(e.states) == 0 && e.told.IsZero() {
 		delete(b.entries, s.UID)
 	}
+	return news
 }
 
-// take takes in an occasion that holds.
-func (e *entry) take(now time.Time, o Occasion) {
+// take takes in an occasion that holds, and says whether it is another one than before.
+func (b *Book) take(now time.Time, e *entry, o Occasion) (news bool) {
 	before := e.states[o.Event]
 	if before != nil && before.sameAs(o) {
 		before.Occasion, before.kept = o, false
-		return
+		return false
 	}
+	b.drop(e, o.Event)
 	e.states[o.Event] = &state{Occasion: o, first: now}
+	return true
+}
+
+// drop forgets a state that is over.
+func (b *Book) drop(e *entry, event spec.NotificationEvent) {
+	if s := e.states[event]; s != nil && s.told {
+		b.revision++
+	}
+	delete(e.states, event)
 }
 
 // sameAs says whether an occasion is the one that is known. A question that is reported
@@ -197,11 +219,14 @@ func (s *state) sameAs(o Occasion) bool {
 	return o.Since.Sub(s.Since) <= echo
 }
 
-// Watch says whether a person has a session in front of them.
-func (b *Book) Watch(now time.Time, uid string, watched bool) {
-	if e := b.entries[uid]; e != nil {
-		e.watch(now, watched)
+// Watch says whether a person has a session in front of them, and whether that is news.
+func (b *Book) Watch(now time.Time, uid string, watched bool) (news bool) {
+	e := b.entries[uid]
+	if e == nil || e.watched == watched {
+		return false
 	}
+	e.watch(now, watched)
+	return true
 }
 
 func (e *entry) watch(now time.Time, watched bool) {
@@ -212,7 +237,23 @@ func (e *entry) watch(now time.Time, watched bool) {
 }
 
 // Forget drops what is known of a session.
-func (b *Book) Forget(uid string) { delete(b.entries, uid) }
+func (b *Book) Forget(uid string) {
+	if e := b.entries[uid]; e != nil {
+		for event := range e.states {
+			b.drop(e, event)
+		}
+		delete(b.entries, uid)
+	}
+}
+
+// Keep forgets all sessions but those that are known.
+func (b *Book) Keep(known func(uid string) bool) {
+	for uid := range b.entries {
+		if !known(uid) {
+			b.Forget(uid)
+		}
+	}
+}
 
 // Open are the sessions of which something is not told yet.
 func (b *Book) Open() []string {
@@ -235,6 +276,7 @@ func (b *Book) Failed(n Notice) {
 		if e := b.entries[a.UID]; e != nil {
 			if s := e.states[n.Event]; s != nil && s.sameAs(a.Occasion) && s.tried < tries {
 				s.told = false
+				b.revision++
 			}
 		}
 	}
@@ -261,6 +303,15 @@ func (b *Book) Due(now time.Time, p Policy, room int) (due []Notice, again time.
 	return due, w.at
 }
 
+// Next is when something is due; zero for never. It may be more than there is room for.
+func (b *Book) Next(now time.Time, p Policy) time.Time {
+	w := &wait{}
+	if len(b.ready(now, p, w)) > 0 {
+		return now
+	}
+	return w.at
+}
+
 // room is how many notifications there may be now.
 func (b *Book) room(p Policy, free int) int {
 	if p.MinInterval == 0 {
@@ -280,14 +331,15 @@ func (b *Book) ready(now time.Time, p Policy, w *wait) map[spec.NotificationEven
 			}
 			continue
 		}
-		at := later(s.first.Add(settle), e.told.Add(p.MinInterval))
-		if e.told.IsZero() || e.told.After(now) {
-			at = s.first.Add(settle)
+		at := b.settled(s.first)
+		if !e.told.IsZero() && !e.told.After(now) {
+			at = later(at, e.told.Add(p.MinInterval))
 		}
 		switch {
 		case !e.known:
 		case e.watched && e.seen(now, s, p, w):
 			s.told = true
+			b.revision++
 		case e.watched:
 		case at.After(now):
 			w.until(at)
@@ -299,6 +351,20 @@ func (b *Book) ready(now time.Time, p Policy, w *wait) map[spec.NotificationEven
 		slices.SortFunc(about, func(x, y About) int { return cmp.Or(x.Since.Compare(y.Since), strings.Compare(x.Name, y.Name)) })
 	}
 	return ready
+}
+
+// settled is when a state that was first seen at a time may be told.
+func (b *Book) settled(first time.Time) time.Time {
+	if b.epoch.IsZero() {
+		b.epoch = first
+	}
+	// Added to the epoch, so that a clock that jumps changes nothing.
+	since := first.Add(settle).Sub(b.epoch)
+	span := since.Truncate(settle)
+	if span < since {
+		span += settle
+	}
+	return b.epoch.Add(span)
 }
 
 // next is the most urgent state of which a person is to be told; nil for none.
@@ -346,6 +412,7 @@ func (b *Book) tell(now time.Time, n Notice) {
 		e.states[n.Event].told = true
 		e.states[n.Event].tried++
 	}
+	b.revision++
 }
 
 // wait is the first of several times.

@@ -165,6 +165,15 @@ func TestWhatIsDue(t *testing.T) {
 			{at: 0, does: observes(session("a", asks(0)), session("b", asks(0)), session("d", asks(0)), session("c", asks(0)), session("e", stalled())), again: 1},
 			{at: 1, does: nothing, told: []string{"InputRequired a,b,c,d", "Stalled e"}},
 		}},
+		"states that begin within a second are told together": {steps: []step{
+			{at: 0, does: observes(session("z", stalled())), again: 1},
+			{at: 0.2, does: observes(session("a", asks(0.2))), again: 1},
+			{at: 0.4, does: observes(session("b", asks(0.4))), again: 1},
+			{at: 0.6, does: observes(session("c", asks(0.6))), again: 1},
+			{at: 0.9, does: observes(session("d", asks(0.9))), again: 1},
+			{at: 1, does: nothing, told: []string{"Stalled z"}, again: 2},
+			{at: 2, does: nothing, told: []string{"InputRequired a,b,c,d"}},
+		}},
 		"what is not known is neither told nor over": {steps: []step{
 			{at: 0, does: observes(session("a", asks(0))), again: 1},
 			{at: 1, does: nothing, told: []string{"InputRequired a"}},

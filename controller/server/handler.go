@@ -35,6 +35,7 @@ func Handler(backend Backend) http.Handler {
 		newRoute(eventsPath, map[string]verb{http.MethodGet: api.listEvents}),
 		newRoute(allEventsPath, map[string]verb{http.MethodGet: api.listEvents}),
 		newRoute(prunePath, map[string]verb{http.MethodPost: api.prune}),
+		newRoute(testNotificationPath, map[string]verb{http.MethodPost: api.testNotification}),
 		newRoute(statusPath, map[string]verb{http.MethodGet: api.status}),
 		newRoute(configPath, map[string]verb{http.MethodGet: api.config}),
 		newRoute(healthPath, map[string]verb{http.MethodGet: api.health}),
