@@ -5,7 +5,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -62,13 +62,12 @@ func (g *globals) testNotification(ctx context.Context, event spec.NotificationE
 	return g.sayNotified(result)
 }
 
-// sayNotified prints what came of a try, by each way.
+// sayNotified prints what came of a try, by each way. The error has what has failed.
 func (g *globals) sayNotified(r server.NotificationResult) error {
-	failed := false
+	var failed []string
 	switch {
 	case r.CommandError != "":
-		g.complain("%s", sentence(r.CommandError))
-		failed = true
+		failed = append(failed, r.CommandError)
 	case r.Took.Duration > 0:
 		if err := g.say("The command exited with 0 after %s.", r.Took.Round(time.Millisecond)); err != nil {
 			return err
@@ -76,17 +75,16 @@ func (g *globals) sayNotified(r server.NotificationResult) error {
 	}
 	switch {
 	case r.TerminalError != "":
-		g.complain("%s", sentence(r.TerminalError))
-		failed = true
+		failed = append(failed, r.TerminalError)
 	case r.Terminals > 0:
 		if err := g.say("Terminals that were told: %d.", r.Terminals); err != nil {
 			return err
 		}
 	case r.Took.Duration == 0:
-		return fmt.Errorf("nobody was told: no terminal is attached to muxlet's tmux server: attach one (muxlet attach NAME) and try again")
+		failed = append(failed, "nobody was told, since no terminal is attached to muxlet's tmux server: attach one (muxlet attach NAME) and try again")
 	}
-	if failed {
-		return &reportedError{exitError}
+	if len(failed) > 0 {
+		return errors.New(strings.Join(failed, "; "))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -64,8 +63,6 @@ func (c *Client) TestNotification(ctx context.Context, event spec.NotificationEv
 	patient := *c
 	patient.timeout += spec.MaxNotificationTimeout
 	var result NotificationResult
-	if err := patient.call(ctx, http.MethodPost, testNotificationPath, query("event", string(event)), &result); err != nil {
-		return result, fmt.Errorf("try a notification: %w", err)
-	}
-	return result, nil
+	err := patient.call(ctx, http.MethodPost, testNotificationPath, query("event", string(event)), &result)
+	return result, err
 }
