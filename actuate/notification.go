@@ -58,21 +58,31 @@ type NotificationOutcome struct {
 	TerminalErr error
 }
 
+// environNames and environBytes bound what stands in one variable: the kernel takes 128 KiB.
+const (
+	environNames = 1000
+	environBytes = 64 << 10
+)
+
 // Environ is the notification as NAME=value, for the person's command.
 func (n Notification) Environ() []string {
 	var labels []string
 	for _, name := range slices.Sorted(maps.Keys(n.Labels)) {
 		labels = append(labels, name+"="+n.Labels[name])
 	}
+	joined := strings.Join(labels, ",")
+	if len(joined) > environBytes {
+		joined = ""
+	}
 	since := ""
 	if !n.Since.IsZero() {
 		since = n.Since.UTC().Format(time.RFC3339)
 	}
 	environ := []string{
-		"MUXLET_EVENT=" + string(n.Event), "MUXLET_SESSION=" + n.first(), "MUXLET_SESSIONS=" + strings.Join(n.Sessions, " "),
+		"MUXLET_EVENT=" + string(n.Event), "MUXLET_SESSION=" + n.first(), "MUXLET_SESSIONS=" + strings.Join(n.Sessions[:min(len(n.Sessions), environNames)], " "),
 		"MUXLET_COUNT=" + strconv.Itoa(len(n.Sessions)), "MUXLET_REASON=" + n.Reason, "MUXLET_MESSAGE=" + n.Text(),
 		"MUXLET_SINCE=" + since, "MUXLET_DIRECTORY=" + strings.ReplaceAll(n.Directory, "\x00", ""),
-		"MUXLET_LABELS=" + strings.Join(labels, ","), "MUXLET_TURN=" + n.Turn, "MUXLET_ATTACH=muxlet attach " + n.first(),
+		"MUXLET_LABELS=" + joined, "MUXLET_TURN=" + n.Turn, "MUXLET_ATTACH=muxlet attach " + n.first(),
 	}
 	if n.Test {
 		environ = append(environ, "MUXLET_TEST=true")

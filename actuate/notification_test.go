@@ -4,6 +4,7 @@
 package actuate
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,19 @@ func TestANotificationTellsItsCommandByTheEnvironment(t *testing.T) {
 	}, n.Environ())
 	n.Test = true
 	assert.Contains(t, n.Environ(), "MUXLET_TEST=true")
+}
+
+// A command is started however many sessions there are.
+func TestWhatACommandIsToldIsBounded(t *testing.T) {
+	n := Notification{Event: spec.NotifyStalled, Labels: map[string]string{}}
+	for i := range 10000 {
+		n.Sessions = append(n.Sessions, strings.Repeat("s", 63))
+		n.Labels[fmt.Sprint(i)] = "value"
+	}
+	for _, pair := range n.Environ() {
+		assert.Less(t, len(pair), 128<<10)
+	}
+	assert.Contains(t, n.Environ(), "MUXLET_COUNT=10000")
 }
 
 func TestTheTextOfANotification(t *testing.T) {

@@ -212,7 +212,6 @@ func (c *Controller) forgetNotified(s *session) {
 // notifyPeople tells people what is due until ctx ends. No worker waits for it.
 func (c *Controller) notifyPeople(ctx context.Context) {
 	var running sync.WaitGroup
-	defer running.Wait()
 	// What is under way when the daemon ends may go on for a moment.
 	outlasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -224,15 +223,26 @@ func (c *Controller) notifyPeople(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			running.Go(func() {
-				<-c.Clock.After(farewell)
-				end()
-			})
-			running.Wait()
+			c.sayFarewell(&running, end)
 			return
 		case <-c.notifier.changed:
 		case <-due:
 		}
+	}
+}
+
+// sayFarewell waits for what is under way, and ends what takes too long.
+func (c *Controller) sayFarewell(running *sync.WaitGroup, end context.CancelFunc) {
+	over := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-c.Clock.After(farewell):
+		end()
+		<-over
 	}
 }
 
@@ -294,7 +304,9 @@ func (c *Controller) notifyOf(ctx context.Context, way actuate.NotificationWay, 
 	n, uid := c.notificationOf(notice)
 	out := c.Notifier.Notify(ctx, way, n)
 	err := failureOf(way, out)
-	c.Log.Info("Notified", "event", n.Event, "session", n.Sessions[0], "sessions", len(n.Sessions), "reason", n.Reason, "took", out.Took.Round(time.Millisecond), "terminals", out.Terminals)
+	if err == nil {
+		c.Log.Info("Notified", "event", n.Event, "session", n.Sessions[0], "sessions", len(n.Sessions), "reason", n.Reason, "took", out.Took.Round(time.Millisecond), "terminals", out.Terminals)
+	}
 	c.notifier.mu.Lock()
 	c.notifier.underWay--
 	c.notifier.failure = ""

@@ -238,6 +238,20 @@ func TestSlowNotificationsHoldUpNothingAndDoNotPileUp(t *testing.T) {
 	assert.Equal(t, 4, p.most)
 }
 
+// A command that hangs does not keep the daemon from ending, nor is it told again.
+func TestADaemonEndsWhileANotificationHangs(t *testing.T) {
+	t.Parallel()
+	p := &person{held: make(chan struct{})}
+	e := envtest.Start(t, p.config())
+	s := e.Fake("a", envtest.Script{})
+	s.Spec.Workspace.Directory = filepath.Join(e.Dir, "absent")
+	e.Apply(s)
+	e.Eventually("the person is told", func() bool { return p.count() == 1 })
+	e.Restart()
+	e.WaitFor("a", envtest.Condition(spec.ConditionStalled, metav1.ConditionTrue, spec.ReasonWorkspaceMissing))
+	e.Always(3*envtest.Resync, "once", func() bool { return p.count() == 1 })
+}
+
 func TestANotificationThatFailsIsAnEventAndAProblem(t *testing.T) {
 	t.Parallel()
 	p := &person{fails: errors.New("the command tell ended with exit status 3: no bus")}

@@ -27,7 +27,7 @@ func (c *Conn) Terminals(ctx context.Context) ([]observe.Terminal, error) {
 	switch kind := classifyWords(words); {
 	case r.Err != nil:
 		return nil, r.Err
-	case kind == observe.AnswerNoSocket, kind == observe.AnswerRefused:
+	case kind == observe.AnswerNoSocket, kind == observe.AnswerRefused, words == emptyServer:
 		return nil, nil
 	case r.ExitCode != 0, words != "":
 		return nil, fmt.Errorf("asking tmux for its clients: %s", explain(r))
