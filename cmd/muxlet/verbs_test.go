@@ -100,11 +100,11 @@ func TestHelpListsTheVerbsThatWork(t *testing.T) {
 	c := newCLI(t, nil)
 	assert.Equal(t, 0, c.run("--help"))
 	for _, verb := range []string{
-		"apply", "attach", "cancel", "config", "daemon", "delete", "describe", "doctor", "edit", "events", "get", "logs", "new", "prune", "restart", "resume", "send", "suspend", "terminate", "validate", "version",
+		"apply", "attach", "cancel", "config", "daemon", "delete", "describe", "doctor", "edit", "events", "explain", "get", "logs", "new", "prune", "restart", "resume", "send", "suspend", "terminate", "validate", "version",
 	} {
 		assert.Contains(t, c.out, "\n  "+verb+" ")
 	}
-	for _, verb := range []string{"diff", "explain", "wait", "top", "launch"} {
+	for _, verb := range []string{"diff", "wait", "top", "launch"} {
 		assert.NotContains(t, c.out, "\n  "+verb+" ", "a verb exists only when it works")
 	}
 }

@@ -164,6 +164,8 @@ func (b *builder) field(f reflect.StructField, c comment, at place) *schema.Sche
 	switch {
 	case len(typed.values) > 0:
 		s.Description += valuesText(typed.values)
+	case element.Kind() == reflect.Struct && s.Element() != s:
+		s.Description = both(text, called(paragraphs(typed.doc.text), element.Name(), "Each"))
 	case element.Kind() == reflect.Struct:
 		s.Description = both(text, called(paragraphs(typed.doc.text), element.Name(), name))
 	}

@@ -16,7 +16,6 @@ const (
 	aboutAPIVersion = "apiVersion is the version of the form in which the document is written."
 	aboutKind       = "kind says what the document declares."
 	aboutMetadata   = "metadata is what every object has."
-	aboutStatus     = "status is served by the API. In a file it is passed over."
 )
 
 // namePattern is that of an RFC 1123 label.
@@ -58,9 +57,6 @@ func (b *builder) apiObject(kind schema.Kind, t reflect.Type) *schema.Schema {
 		at := place{path: kind.Words[0] + "." + name, served: name == "status"}
 		property := b.value(f.Type, at)
 		property.Description = called(paragraphs(b.docsOf(f.Type).doc.text), f.Type.Name(), name)
-		if at.served {
-			property.Description = both(aboutStatus, property.Description)
-		}
 		_, mayLack := docs.fields[f.Name].markers["optional"]
 		if !optional && !mayLack {
 			s.Required = append(s.Required, name)
