@@ -4,6 +4,9 @@
 package config
 
 import (
+	"bytes"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -32,4 +35,27 @@ func printedTerminals(e *Effective) (words []string) {
 		words = append(words, string(way))
 	}
 	return words
+}
+
+func TestEverySampleOfSettingsIsValid(t *testing.T) {
+	samples := 0
+	require.NoError(t, filepath.WalkDir("samples", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if !bytes.Contains(data, []byte("apiVersion: "+GroupVersionKind.GroupVersion().String())) {
+			return nil
+		}
+		samples++
+		settings, err := Load(Inputs{
+			Config: &path, Home: "/home/me", WorkingDir: ".",
+			LookupEnv: func(string) (string, bool) { return "", false },
+		})
+		require.NoError(t, err)
+		assert.NotEqual(t, Defaults(), settings.MuxletConfiguration, path)
+		return nil
+	}))
+	assert.Positive(t, samples)
 }

@@ -4,6 +4,9 @@
 package spec
 
 import (
+	"bytes"
+	"cmp"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,20 +16,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// sampleFiles are the manifests among the samples; the settings are package config's.
 func sampleFiles(t testing.TB) map[string][]byte {
 	t.Helper()
-	paths, err := filepath.Glob("../config/samples/*.yaml")
-	require.NoError(t, err)
-	agents, err := filepath.Glob("../config/samples/agents/*.yaml")
-	require.NoError(t, err)
-	require.NotEmpty(t, agents)
-	paths = append(paths, agents...)
-	require.NotEmpty(t, paths)
 	files := map[string][]byte{}
-	for _, path := range paths {
+	require.NoError(t, filepath.WalkDir("../config/samples", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
 		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte("apiVersion: "+GroupVersion.String())) {
+			files[path] = data
+		}
+		return err
+	}))
+	for _, folder := range []string{".", "agents", "setups"} {
+		paths, err := filepath.Glob(filepath.Join("../config/samples", folder, "*.yaml"))
 		require.NoError(t, err)
-		files[path] = data
+		require.NotEmpty(t, paths, folder)
 	}
 	return files
 }
@@ -52,7 +59,8 @@ func TestEverySampleIsValid(t *testing.T) {
 		}
 	}
 	for _, doc := range sessions {
-		class := ResolveClass(doc.Session.Spec.ClientClassName, declared)
+		// The settings name the class of a session that says nothing.
+		class := ResolveClass(cmp.Or(doc.Session.Spec.ClientClassName, ClassClaude), declared)
 		require.NotNil(t, class, "%s has a class that there is not", doc.Name)
 		assert.Empty(t, doc.ProblemsForClass(class), doc.Name)
 	}
@@ -93,9 +101,13 @@ func TestThereIsASampleOfASessionOnDemandAndOfEachWayToTakeATurnThatNeedsNoHooks
 }
 
 // A sample runs on any Linux machine, without an account, as it stands. Those of
-// agents need the agent, and are apart: make run starts none of them.
+// agents need the agent, and those of whole set-ups what is in them; they are apart: make
+// run starts none of them.
 func TestEverySampleRunsAnywhere(t *testing.T) {
 	for path, data := range sampleFiles(t) {
+		if folder := filepath.Base(filepath.Dir(path)); folder != "samples" && folder != "agents" {
+			continue
+		}
 		for _, doc := range DecodeFile(path, data).Items {
 			if doc.Session == nil {
 				assert.Contains(t, path, "/agents/")
