@@ -10,11 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/muxlet/muxlet/controller/envtest"
+	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -56,6 +58,58 @@ func TestEditsOfOneFileAtOnceAreAllMade(t *testing.T) {
 			e.WaitNoSession(fmt.Sprintf("s%d", i))
 		} else {
 			e.WaitFor(fmt.Sprintf("s%d", i), envtest.Shows(spec.StatusSuspended))
+		}
+	}
+}
+
+// A process that is being forked while a document is edited holds the new file open, as
+// somebody who writes it would, until it executes its program: resume edits the document,
+// and must not be refused by what stood there before.
+func TestAResumeIsNotRefusedWhileTheFileOfItsEditIsHeldOpen(t *testing.T) {
+	t.Parallel()
+	e := envtest.Start(t, envtest.Config{})
+	e.Write("a.yaml", e.Document(sleeper(e, "a")))
+	file := filepath.Join(e.Manifests, "a.yaml")
+	held := 0
+	for round := range 5 {
+		e.WaitFor("a", envtest.Incarnation(int64(round+1)))
+		require.NoError(t, e.Controller().SetSuspend(t.Context(), "a", true))
+		e.WaitFor("a", envtest.Shows(spec.StatusSuspended))
+		before, err := os.Stat(file)
+		require.NoError(t, err)
+		resumed, heldOpen := make(chan struct{}), make(chan bool)
+		go func() { heldOpen <- holdsOpen(file, before, resumed) }()
+		err = e.Controller().SetSuspend(t.Context(), "a", false)
+		if err == nil {
+			err = e.Controller().Resume(t.Context(), "a", false)
+		}
+		close(resumed)
+		if server.ReasonOf(err) != server.ReasonAlreadyRunning {
+			require.NoError(t, err)
+		}
+		if <-heldOpen {
+			held++
+		}
+	}
+	t.Logf("Of 5 files %d were held open", held)
+}
+
+// holdsOpen opens a file for writing as soon as it is another one than before, for a
+// moment. It says whether it came to that before it was over.
+func holdsOpen(file string, before os.FileInfo, over <-chan struct{}) bool {
+	for {
+		select {
+		case <-over:
+			return false
+		default:
+		}
+		now, err := os.Stat(file)
+		if err != nil || os.SameFile(before, now) {
+			continue
+		}
+		if f, err := os.OpenFile(file, os.O_WRONLY, 0); err == nil {
+			<-time.After(100 * time.Millisecond)
+			return f.Close() == nil
 		}
 	}
 }

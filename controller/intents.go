@@ -173,8 +173,36 @@ func (c *Controller) SetSuspend(ctx context.Context, name string, suspend bool) 
 	if err := manifest.SetSuspend(file, name, suspend); err != nil {
 		return uneditable(name, file, err)
 	}
-	c.refresh(nil)
+	c.takeSuspend(ctx, name, suspend)
 	return nil
+}
+
+// editPatience bounds how long an edit of our own is waited for, editPeriod is the time
+// between two looks.
+const (
+	editPatience = time.Second
+	editPeriod   = 10 * time.Millisecond
+)
+
+// takeSuspend reads the manifests until an edit of our own is in force. A process that is
+// being forked while the file is written has it open for writing until it executes its
+// program; a reading in that moment takes the file for unfinished, and a demand that
+// follows would be refused by the spec before the edit.
+func (c *Controller) takeSuspend(ctx context.Context, name string, suspend bool) {
+	inForce := func() bool {
+		c.refresh(nil)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		s := c.desired.Sessions[name].Session
+		return s == nil || s.Spec.Suspend == suspend
+	}
+	for end := c.Clock.Now().Add(editPatience); !inForce() && c.Clock.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.Clock.After(editPeriod):
+		}
+	}
 }
 
 // Resume records a demand for a client, with a fresh conversation if that is asked
