@@ -48,6 +48,7 @@ type MuxletConfiguration struct {
 	// class from here. client.command, conversation.id and suspend belong to one session and
 	// cannot be given. A change of it is an edit of each session that it touches, by that
 	// session's updateStrategy. Default: nothing.
+	// +muxlet:without=client.command;conversation.id;suspend
 	SessionDefaults spec.SessionSpec `json:"sessionDefaults"`
 	// Tmux is how the tmux server is spoken to.
 	Tmux Tmux `json:"tmux"`

@@ -25,6 +25,7 @@ type Session struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// +optional
 	Spec   SessionSpec   `json:"spec"`
 	Status SessionStatus `json:"status,omitempty"`
 }
@@ -50,6 +51,7 @@ type SessionSpec struct {
 	// Client is the program to run.
 	Client ClientSpec `json:"client,omitempty"`
 	// Workspace is where it runs.
+	// +optional
 	Workspace WorkspaceSpec `json:"workspace"`
 	// ProvisioningPolicy says when there is a client at all: always, or from the next
 	// demand until the client ends. Default Eager.
@@ -146,7 +148,9 @@ type FileRef struct {
 
 // WorkspaceSpec is where the client runs.
 type WorkspaceSpec struct {
-	// Directory is absolute, or starts with ~ or $VAR.
+	// Directory is absolute, or starts with ~ or $VAR. It is required, here or in the
+	// sessionDefaults of the settings.
+	// +optional
 	// +kubebuilder:validation:Pattern=`^(/|~$|~/|\$[A-Za-z_]|\$\{[A-Za-z_][A-Za-z0-9_]*\})`
 	Directory string `json:"directory"`
 	// Type says whether the directory must exist. Default Directory.

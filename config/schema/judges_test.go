@@ -89,7 +89,9 @@ func fieldsOf(t testing.TB, document map[string]any) []string {
 		}
 		return wrong
 	}
-	decoded := spec.DecodeFile("f", data)
+	// What a session lacks the settings may give.
+	below := spec.NewSessionDefaults(&spec.SessionSpec{Workspace: spec.WorkspaceSpec{Directory: "/x"}}, "")
+	decoded := spec.DecodeFile("f", data).Under(below)
 	require.Empty(t, decoded.Problems)
 	for _, item := range decoded.Items {
 		for _, p := range item.Problems {

@@ -146,6 +146,9 @@ func TestTheFormsOfTheSchemaAreThoseOfTheValidation(t *testing.T) {
 			for _, word := range words {
 				document := r.put(path, word)
 				refused := slices.Contains(fieldsOf(t, document), inProblems(path))
+				if word == "" && strings.HasPrefix(path, "sessionDefaults.") {
+					continue // nothing is given then
+				}
 				if !s.accepts(word) {
 					assert.True(t, refused, "%s: %q is refused by the schema alone", path, word)
 					require.Error(t, r.compiled.Validate(asJSON(t, document)), "%s: %q", path, word)

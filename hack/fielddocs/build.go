@@ -223,8 +223,10 @@ func (b *builder) whole(word string, at place) *int64 {
 	return &n
 }
 
-// The markers that are known, those of controller-gen.
+// The markers that are known: those of controller-gen, and one for an object of a type of
+// which some fields, by their paths, cannot be given where it stands.
 const (
+	markerWithout   = "muxlet:without"
 	markerItems     = "kubebuilder:validation:items:"
 	markerPattern   = "kubebuilder:validation:Pattern"
 	markerMaxLength = "kubebuilder:validation:MaxLength"
@@ -249,6 +251,10 @@ func (b *builder) marked(s *schema.Schema, markers map[string]string, at place) 
 			s.MaxItems = b.whole(value, at)
 		case markerEnum:
 			s.Enum = strings.Split(value, ";")
+		case markerWithout:
+			for path := range strings.SplitSeq(value, ";") {
+				b.without(s, strings.Split(path, "."), at)
+			}
 		case "optional", "required":
 		default:
 			b.complain(at, "the marker +%s is not known here", name)
@@ -261,6 +267,18 @@ func (b *builder) marked(s *schema.Schema, markers map[string]string, at place) 
 	default:
 		b.marked(s.Items, inner, at)
 	}
+}
+
+// without removes a field from an object.
+func (b *builder) without(s *schema.Schema, path []string, at place) {
+	for ; s != nil && len(path) > 1; path = path[1:] {
+		s = s.Properties[path[0]]
+	}
+	if s == nil || s.Properties[path[0]] == nil {
+		b.complain(at, "the marker +%s names %s, which there is not", markerWithout, path[0])
+		return
+	}
+	delete(s.Properties, path[0])
 }
 
 func (b *builder) err() error { return errors.Join(b.errs...) }
