@@ -122,6 +122,7 @@ func newRootCommand(g *globals) *cobra.Command {
 		newNewCommand(g), newApplyCommand(g), newEditCommand(g), newSuspendCommand(g), newResumeCommand(g), newRestartCommand(g), newTerminateCommand(g), newDeleteCommand(g),
 		newSendCommand(g), newCancelCommand(g),
 		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newExplainCommand(g), newDoctorCommand(g), newVersionCommand(g), newHookCommand(),
+		newWaitCommand(g),
 	)
 	g.addCompletion(root)
 	return root
