@@ -36,9 +36,9 @@ type globals struct {
 	// interactive says whether in is a terminal, colour whether out shows colours;
 	// nil is no.
 	interactive, colour func() bool
-	// progress says whether errOut is a terminal, where a person reads how far a thing is;
-	// nil is no.
-	progress func() bool
+	// progress says whether errOut is a terminal, where a person reads how far a thing is,
+	// and screen whether out is one, that can be drawn anew; nil is no.
+	progress, screen func() bool
 	// exec replaces this process.
 	exec func(path string, argv, env []string) error
 	// pollPeriod is the time between two looks at what is waited for, patience
@@ -71,6 +71,7 @@ func newGlobals() *globals {
 		interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
 		colour:      func() bool { return colourful(os.Stdout, os.LookupEnv) },
 		progress:    func() bool { return term.IsTerminal(int(os.Stderr.Fd())) },
+		screen:      func() bool { return term.IsTerminal(int(os.Stdout.Fd())) },
 		exec:        syscall.Exec,
 		pollPeriod:  50 * time.Millisecond,
 		patience:    time.Second,
@@ -123,6 +124,7 @@ func newRootCommand(g *globals) *cobra.Command {
 		newSendCommand(g), newCancelCommand(g),
 		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newExplainCommand(g), newDoctorCommand(g), newVersionCommand(g), newHookCommand(),
 		newWaitCommand(g),
+		newTopCommand(g),
 	)
 	g.addCompletion(root)
 	return root

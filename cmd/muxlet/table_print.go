@@ -26,6 +26,8 @@ const (
 type tablePrinter struct {
 	out                     io.Writer
 	wide, noHeaders, colour bool
+	// verbatim prints headers as they are, in capitals or not.
+	verbatim bool
 
 	// widths of the columns so far; headed says that the headers were written.
 	widths []int
@@ -44,7 +46,7 @@ func (p *tablePrinter) print(table *metav1.Table) error {
 	if !p.headed && !p.noHeaders {
 		var header []string
 		for _, i := range shown {
-			header = append(header, strings.ToUpper(table.ColumnDefinitions[i].Name))
+			header = append(header, p.header(table.ColumnDefinitions[i].Name))
 		}
 		lines = append(lines, header)
 	}
@@ -76,6 +78,13 @@ func (p *tablePrinter) print(table *metav1.Table) error {
 		return fmt.Errorf("print the table: %w", err)
 	}
 	return nil
+}
+
+func (p *tablePrinter) header(name string) string {
+	if p.verbatim {
+		return visible(name)
+	}
+	return strings.ToUpper(name)
 }
 
 // measure widens the columns to what is to be shown.

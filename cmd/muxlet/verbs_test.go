@@ -19,7 +19,7 @@ import (
 // daemonVerbs are command lines that need a daemon.
 var daemonVerbs = [][]string{
 	{}, {"get"}, {"get", "a"}, {"get", "events"}, {"describe", "a"}, {"suspend", "a"}, {"resume", "a"}, {"restart", "a"},
-	{"terminate", "a"}, {"delete", "a"}, {"events"}, {"wait", "a"}, {"prune"}, {"prune", "--confirm"}, {"logs", "a"}, {"attach", "a"},
+	{"terminate", "a"}, {"delete", "a"}, {"events"}, {"wait", "a"}, {"top"}, {"prune"}, {"prune", "--confirm"}, {"logs", "a"}, {"attach", "a"},
 }
 
 func TestWithoutADaemonEveryVerbSaysHowToStartOne(t *testing.T) {
@@ -100,11 +100,11 @@ func TestHelpListsTheVerbsThatWork(t *testing.T) {
 	c := newCLI(t, nil)
 	assert.Equal(t, 0, c.run("--help"))
 	for _, verb := range []string{
-		"apply", "attach", "cancel", "config", "daemon", "delete", "describe", "doctor", "edit", "events", "explain", "get", "logs", "new", "prune", "restart", "resume", "send", "suspend", "terminate", "validate", "version", "wait",
+		"apply", "attach", "cancel", "config", "daemon", "delete", "describe", "doctor", "edit", "events", "explain", "get", "logs", "new", "prune", "restart", "resume", "send", "suspend", "terminate", "top", "validate", "version", "wait",
 	} {
 		assert.Contains(t, c.out, "\n  "+verb+" ")
 	}
-	for _, verb := range []string{"diff", "top", "launch"} {
+	for _, verb := range []string{"diff", "launch"} {
 		assert.NotContains(t, c.out, "\n  "+verb+" ", "a verb exists only when it works")
 	}
 }
