@@ -89,27 +89,40 @@ func (o *topOptions) run(ctx context.Context, args []string) error {
 	if err := m.begin(ctx); err != nil {
 		return err
 	}
+	if o.watch {
+		return o.over(ctx, o.follow(ctx, m))
+	}
+	uses, failed, err := m.measure(ctx)
+	if err != nil {
+		return err
+	}
+	return worse(o.show(uses), failed)
+}
+
+// follow shows one table after another until ctx is done. A daemon that does not answer is
+// waited for.
+func (o *topOptions) follow(ctx context.Context, m *meter) error {
 	for lost := false; ; {
 		uses, failed, err := m.measure(ctx)
-		away := o.watch && (errors.Is(err, server.ErrNoDaemon) || errors.Is(err, server.ErrBroken))
-		switch {
-		case o.watch && ctx.Err() != nil:
-			return nil
-		case away && !lost:
-			o.lost(err)
-		case away:
-		case err != nil:
-			return err
-		default:
-			if lost {
-				o.back()
+		if errors.Is(err, server.ErrNoDaemon) || errors.Is(err, server.ErrBroken) {
+			if !lost {
+				o.lost(err)
 			}
-			if err := worse(o.show(uses), failed); err != nil || !o.watch {
-				return err
+			lost = true
+			if !pause(ctx, o.interval) {
+				return ctx.Err()
 			}
+			continue
 		}
-		if lost = away; away && !pause(ctx, o.interval) {
-			return nil
+		if err != nil {
+			return err
+		}
+		if lost {
+			o.back()
+		}
+		lost = false
+		if err := worse(o.show(uses), failed); err != nil {
+			return err
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,15 +63,11 @@ func TestTopMeasuresRealProcesses(t *testing.T) {
 	f := newFakeDaemon(runningSession("web", 1, os.Getpid()), suspendedSession("off"))
 	f.status.PID, f.status.Tmux.ServerPID = os.Getppid(), 1
 	c := newCLI(t, f)
-	stop := make(chan struct{})
-	defer close(stop)
+	var stop atomic.Bool
+	defer stop.Store(true)
 	go func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for !stop.Load() {
+			runtime.Gosched()
 		}
 	}()
 	assert.Equal(t, 0, c.run("top", "--interval=300ms", "-o", "json"))

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -155,7 +156,7 @@ func (o *waitOptions) await(ctx context.Context, client *server.Client, kind res
 	var told error
 	return o.each(names, func(name string) error {
 		switch err := <-room.ends[name]; {
-		case err != nil && err == told:
+		case err != nil && errors.Is(err, told):
 			return &reportedError{exitCode(err)} // the watch has ended for all of them
 		case err != nil:
 			told = err
