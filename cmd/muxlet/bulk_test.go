@@ -152,7 +152,7 @@ func TestCompletionKnowsNamesKindsAndFlags(t *testing.T) {
 		{[]string{"delete", "sessions/"}, []string{"sessions/api\tSuspended", "sessions/web\tRunning"}},
 		{[]string{"get", "e"}, []string{"events\tlist events"}},
 		{[]string{"get", "events", "w"}, []string{"web\tRunning"}},
-		{[]string{"get", "-o", ""}, []string{"wide", "json", "yaml", "name", "jsonpath="}},
+		{[]string{"get", "-o", ""}, []string{"wide", "json", "yaml", "name", "jsonpath=", "jsonpath-file=", "custom-columns=", "custom-columns-file="}},
 		{[]string{"get", "--sort-by", ""}, []string{"name", "age", "restarts", "status"}},
 		{[]string{"events", "--types", ""}, []string{"Normal", "Warning"}},
 		{[]string{"events", "--for", ""}, []string{"api\tSuspended", "web\tRunning"}},

@@ -52,7 +52,7 @@ func (g *globals) addCompletion(root *cobra.Command) {
 // completeFlags has the words of the flags of get and events. Other verbs know
 // their own formats.
 func (g *globals) completeFlags(cmd *cobra.Command) {
-	words := map[string][]string{"sort-by": sortWords, "types": eventTypes}
+	words := map[string][]string{"sort-by": sortWords[kindSessions], "types": eventTypes}
 	if cmd.Name() == "get" || cmd.Name() == "events" {
 		words["output"] = outputs
 	}

@@ -28,6 +28,9 @@ type getOptions struct {
 	noHeaders bool
 	waiting   bool
 	session   string
+	// labelColumns are labels that have a column, showLabels has one for all of them.
+	labelColumns []string
+	showLabels   bool
 
 	watch, watchOnly, watchEvents bool
 }
@@ -52,7 +55,7 @@ func newGetCommand(g *globals) *cobra.Command {
 	flags := cmd.Flags()
 	o.addFlags(flags)
 	flags.StringVarP(&o.selector, "selector", "l", "", "label selector, such as repo=shop or 'repo in (shop, web)'")
-	flags.StringVar(&o.sortBy, "sort-by", "", "order: name, age, restarts, status or a JSONPath such as .status.client.pid")
+	flags.StringVar(&o.sortBy, "sort-by", "", "order: name, age or another column, such as restarts or status, or a JSONPath such as .status.client.pid")
 	flags.StringVar(&o.session, "session", "", "only turns of this session")
 	flags.BoolVar(&o.waiting, "waiting", false, "only sessions that wait for a person")
 	flags.BoolVar(&o.watchEvents, "output-watch-events", false, "with --watch, say for each what happened: ADDED, MODIFIED or DELETED")
@@ -61,8 +64,10 @@ func newGetCommand(g *globals) *cobra.Command {
 
 // addFlags adds those that get and events have in common.
 func (o *getOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.output, "output", "o", "", "format: wide, json, yaml, name or jsonpath=TEMPLATE")
+	flags.StringVarP(&o.output, "output", "o", "", "format: "+outputWords)
 	flags.BoolVar(&o.noHeaders, "no-headers", false, "print no line of headers")
+	flags.BoolVar(&o.showLabels, "show-labels", false, "add a column with all labels")
+	flags.StringSliceVarP(&o.labelColumns, "label-columns", "L", nil, "add a column for each of these labels; may be repeated")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "print what is there, and then each change, until it is interrupted")
 	flags.BoolVar(&o.watchOnly, "watch-only", false, "print each change, without what is there")
 }
@@ -150,11 +155,10 @@ func (o *getOptions) validate(kind resourceKind, names []string) error {
 }
 
 func (o *getOptions) validateSort(kind resourceKind) error {
-	if o.sortBy == "" || kind == kindSessions && slices.Contains(sortWords, o.sortBy) || kind != kindSessions && o.sortBy == sortName {
+	if o.sortBy == "" || slices.Contains(sortWords[kind], o.sortBy) {
 		return nil
 	}
-	_, err := sortPath(o.sortBy)
-	return err
+	return checkSortPath(o.sortBy, kind)
 }
 
 // all lists the sessions, and then what is wrong around them.

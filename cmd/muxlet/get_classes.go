@@ -37,7 +37,7 @@ func classTable(classes []spec.ClientClass, now time.Time) *metav1.Table {
 		if len(c.Spec.Start.Command) > 0 {
 			command = c.Spec.Start.Command[0]
 		}
-		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
+		table.Rows = append(table.Rows, metav1.TableRow{Object: runtime.RawExtension{Object: c}, Cells: []any{
 			c.Name,
 			orAbsent(string(c.Spec.Conversation.Identity)),
 			orAbsent(string(c.Spec.Reports)),
@@ -75,7 +75,7 @@ func (o *getOptions) classes(ctx context.Context, client *server.Client, names [
 		}
 		return failed
 	}
-	if err := o.sortClasses(found); err != nil {
+	if err := sortObjects(found, o.sortBy, classOrder); err != nil {
 		return err
 	}
 	if !o.tabular() {
@@ -118,16 +118,6 @@ func (o *getOptions) findClasses(ctx context.Context, client *server.Client, nam
 	return found, failed
 }
 
-func (o *getOptions) sortClasses(classes []spec.ClientClass) error {
-	switch o.sortBy {
-	case "":
-		return nil
-	case sortName:
-		return sortByPath(classes, ".metadata.name")
-	}
-	return sortByPath(classes, o.sortBy)
-}
-
 func classObjects(classes []spec.ClientClass) []runtime.Object {
 	all := make([]runtime.Object, 0, len(classes))
 	for i := range classes {
@@ -149,7 +139,7 @@ func (o *getOptions) followClasses(ctx context.Context, client *server.Client, n
 				return err
 			}
 			all = slices.DeleteFunc(all, func(c spec.ClientClass) bool { return !wants(&c) })
-			if err := o.sortClasses(all); err != nil {
+			if err := sortObjects(all, o.sortBy, classOrder); err != nil {
 				return err
 			}
 			return f.writeClasses(watch.Added, all)

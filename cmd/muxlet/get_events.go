@@ -73,14 +73,7 @@ func (o *getOptions) selected(events []corev1.Event, names []string) ([]corev1.E
 			len(names) > 0 && !slices.Contains(names, e.InvolvedObject.Name) ||
 			len(o.types) > 0 && !slices.ContainsFunc(o.types, func(word string) bool { return strings.EqualFold(word, e.Type) })
 	})
-	switch o.sortBy {
-	case "":
-	case sortName:
-		err = sortByPath(events, ".metadata.name")
-	default:
-		err = sortByPath(events, o.sortBy)
-	}
-	return events, err
+	return events, sortObjects(events, o.sortBy, eventOrder)
 }
 
 // eventsOf are the events about the named sessions, oldest first.
@@ -116,7 +109,7 @@ func eventTable(events []corev1.Event, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: eventColumns}
 	for i := range events {
 		e := &events[i]
-		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
+		table.Rows = append(table.Rows, metav1.TableRow{Object: runtime.RawExtension{Object: e}, Cells: []any{
 			lastSeenWord(e, now),
 			e.Type,
 			e.Reason,

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,37 +18,45 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// The formats of get.
+// The formats of get. Those that end in an equals sign want something behind it.
 const (
-	outputTable    = ""
-	outputWide     = "wide"
-	outputJSON     = "json"
-	outputYAML     = "yaml"
-	outputName     = "name"
-	outputJSONPath = "jsonpath="
+	outputTable        = ""
+	outputWide         = "wide"
+	outputJSON         = "json"
+	outputYAML         = "yaml"
+	outputName         = "name"
+	outputJSONPath     = "jsonpath="
+	outputJSONPathFile = "jsonpath-file="
+	outputColumns      = "custom-columns="
+	outputColumnsFile  = "custom-columns-file="
 )
 
 // outputs are the formats that can be completed.
-var outputs = []string{outputWide, outputJSON, outputYAML, outputName, outputJSONPath}
+var outputs = []string{outputWide, outputJSON, outputYAML, outputName, outputJSONPath, outputJSONPathFile, outputColumns, outputColumnsFile}
+
+// outputWords are the formats for a person.
+const outputWords = "wide, json, yaml, name, jsonpath=TEMPLATE, jsonpath-file=FILE, custom-columns=HEADER:PATH,... or custom-columns-file=FILE"
 
 // validateOutput says whether there is such a format.
 func (o *getOptions) validateOutput() error {
-	switch o.output {
-	case outputTable, outputWide, outputJSON, outputYAML, outputName:
+	if o.tabular() {
 		return nil
 	}
-	if template, ok := strings.CutPrefix(o.output, outputJSONPath); ok {
-		_, err := newPathPrinter(template)
-		return err
+	if o.showLabels || len(o.labelColumns) > 0 {
+		return usagef("--show-labels and -L are for tables: -o %s prints none", o.output)
 	}
-	return usagef("unknown format %q for -o: it must be wide, json, yaml, name or jsonpath=TEMPLATE", o.output)
+	_, err := o.objectPrinter()
+	return err
 }
 
 // tabular says whether a person is to read it.
 func (o *getOptions) tabular() bool { return o.output == outputTable || o.output == outputWide }
 
 func (o *getOptions) tablePrinter() *tablePrinter {
-	return &tablePrinter{out: o.out, noHeaders: o.noHeaders, wide: o.output == outputWide, colour: o.colour != nil && o.colour()}
+	return &tablePrinter{
+		out: o.out, noHeaders: o.noHeaders, wide: o.output == outputWide, colour: o.colour != nil && o.colour(),
+		labels: o.labelColumns, allLabels: o.showLabels,
+	}
 }
 
 func (o *getOptions) table(table *metav1.Table) error { return o.tablePrinter().print(table) }
@@ -63,7 +72,57 @@ func (o *getOptions) objectPrinter() (printers.ResourcePrinter, error) {
 	case outputJSON:
 		return &printers.JSONPrinter{}, nil
 	}
-	return newPathPrinter(strings.TrimPrefix(o.output, outputJSONPath))
+	format, argument, given := strings.Cut(o.output, "=")
+	if !given {
+		return nil, o.unknownFormat(format)
+	}
+	switch format + "=" {
+	case outputJSONPath:
+		return newPathPrinter(argument)
+	case outputJSONPathFile:
+		template, err := o.readArgument(argument)
+		if err != nil {
+			return nil, err
+		}
+		return newPathPrinter(template)
+	case outputColumns:
+		return o.newColumnPrinter(argument)
+	case outputColumnsFile:
+		text, err := o.readArgument(argument)
+		if err != nil {
+			return nil, err
+		}
+		return o.newColumnFilePrinter(text)
+	}
+	return nil, o.unknownFormat(format)
+}
+
+func (o *getOptions) unknownFormat(format string) error {
+	known := make([]string, 0, len(outputs))
+	for _, word := range outputs {
+		known = append(known, strings.TrimSuffix(word, "="))
+	}
+	return usagef("unknown format %q for -o: it must be %s%s", o.output, outputWords, didYouMean(format, known))
+}
+
+// maxTemplate bounds what is read of a file with a template, in bytes.
+const maxTemplate = 1 << 20
+
+// readArgument reads the file that a format names.
+func (o *getOptions) readArgument(path string) (string, error) {
+	if path == "" {
+		return "", usagef("-o %s needs the path of a file behind it", o.output)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read the file of -o: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.LimitReader(file, maxTemplate))
+	if err != nil {
+		return "", fmt.Errorf("read the file of -o: %w", err)
+	}
+	return string(data), nil
 }
 
 // print shows objects for a program: one of them as it is, or all as a List.
@@ -71,6 +130,9 @@ func (o *getOptions) print(all []runtime.Object, list bool) error {
 	printer, err := o.objectPrinter()
 	if err != nil {
 		return err
+	}
+	if columns, ok := printer.(*columnPrinter); ok {
+		return columns.printAll(all)
 	}
 	if list && o.output != outputName {
 		items := []runtime.RawExtension{}

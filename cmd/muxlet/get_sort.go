@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/muxlet/muxlet/spec"
@@ -21,34 +22,76 @@ const (
 	sortAge      = "age"
 	sortRestarts = "restarts"
 	sortStatus   = "status"
+	sortSession  = "session"
+	sortSessions = "sessions"
+	sortType     = "type"
+	sortReason   = "reason"
+	sortCount    = "count"
 )
 
-var sortWords = []string{sortName, sortAge, sortRestarts, sortStatus}
+var sortWords = map[resourceKind][]string{
+	kindSessions: {sortName, sortAge, sortRestarts, sortStatus},
+	kindTurns:    {sortName, sortAge, sortSession, sortStatus},
+	kindClasses:  {sortName, sortAge, sortSessions},
+	kindEvents:   {sortName, sortAge, sortType, sortReason, sortCount},
+}
+
+// order is what a word of --sort-by means for objects of one kind.
+type order[T any] map[string]func(a, b *T) int
+
+var sessionOrder = order[spec.Session]{
+	sortName: func(a, b *spec.Session) int { return strings.Compare(a.Name, b.Name) },
+	sortAge:  func(a, b *spec.Session) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) },
+	sortRestarts: func(a, b *spec.Session) int {
+		return cmp.Compare(a.Status.Client.RestartCount, b.Status.Client.RestartCount)
+	},
+	sortStatus: func(a, b *spec.Session) int {
+		return strings.Compare(string(spec.DisplayStatus(a)), string(spec.DisplayStatus(b)))
+	},
+}
+
+var turnOrder = order[spec.Turn]{
+	sortName:    func(a, b *spec.Turn) int { return strings.Compare(a.Name, b.Name) },
+	sortAge:     func(a, b *spec.Turn) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) },
+	sortSession: func(a, b *spec.Turn) int { return strings.Compare(a.Spec.SessionName, b.Spec.SessionName) },
+	sortStatus: func(a, b *spec.Turn) int {
+		return strings.Compare(string(spec.DisplayTurnStatus(a)), string(spec.DisplayTurnStatus(b)))
+	},
+}
+
+var classOrder = order[spec.ClientClass]{
+	sortName:     func(a, b *spec.ClientClass) int { return strings.Compare(a.Name, b.Name) },
+	sortAge:      func(a, b *spec.ClientClass) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) },
+	sortSessions: func(a, b *spec.ClientClass) int { return cmp.Compare(a.Status.Sessions, b.Status.Sessions) },
+}
+
+var eventOrder = order[corev1.Event]{
+	sortName:   func(a, b *corev1.Event) int { return strings.Compare(a.Name, b.Name) },
+	sortAge:    func(a, b *corev1.Event) int { return lastSeen(b).Compare(lastSeen(a).Time) },
+	sortType:   func(a, b *corev1.Event) int { return strings.Compare(a.Type, b.Type) },
+	sortReason: func(a, b *corev1.Event) int { return strings.Compare(a.Reason, b.Reason) },
+	sortCount:  func(a, b *corev1.Event) int { return cmp.Compare(a.Count, b.Count) },
+}
+
+// sortObjects orders objects by --sort-by: nothing, one of the words, or a JSONPath.
+func sortObjects[T any](objects []T, by string, words order[T]) error {
+	if by == "" {
+		return nil
+	}
+	if compare, ok := words[by]; ok {
+		slices.SortStableFunc(objects, func(a, b T) int { return compare(&a, &b) })
+		return nil
+	}
+	return sortByPath(objects, by)
+}
 
 // sortSessions orders by --sort-by. Without it a person sees those first that
 // wait for a person, the longest first; a program gets them by name.
 func (o *getOptions) sortSessions(sessions []spec.Session) error {
-	switch o.sortBy {
-	case "":
-		if o.tabular() {
-			slices.SortStableFunc(sessions, func(a, b spec.Session) int { return spec.CompareWaiting(&a, &b) })
-		}
-	case sortName:
-		slices.SortStableFunc(sessions, func(a, b spec.Session) int { return strings.Compare(a.Name, b.Name) })
-	case sortAge:
-		slices.SortStableFunc(sessions, func(a, b spec.Session) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
-	case sortRestarts:
-		slices.SortStableFunc(sessions, func(a, b spec.Session) int {
-			return cmp.Compare(a.Status.Client.RestartCount, b.Status.Client.RestartCount)
-		})
-	case sortStatus:
-		slices.SortStableFunc(sessions, func(a, b spec.Session) int {
-			return strings.Compare(string(spec.DisplayStatus(&a)), string(spec.DisplayStatus(&b)))
-		})
-	default:
-		return sortByPath(sessions, o.sortBy)
+	if o.sortBy == "" && o.tabular() {
+		slices.SortStableFunc(sessions, func(a, b spec.Session) int { return spec.CompareWaiting(&a, &b) })
 	}
-	return nil
+	return sortObjects(sessions, o.sortBy, sessionOrder)
 }
 
 // rank is lower for what comes first.
@@ -59,13 +102,13 @@ func rank(first bool) int {
 	return 1
 }
 
-// sortPath reads the JSONPath of --sort-by.
-func sortPath(expression string) (*jsonpath.JSONPath, error) {
-	path, err := relaxedPath("sort-by", expression)
-	if err != nil || !strings.Contains(expression, ".") {
-		return nil, usagef("cannot sort by %q: give %s, or a JSONPath such as .metadata.name", expression, strings.Join(sortWords, ", "))
+// checkSortPath says whether an expression is a JSONPath of --sort-by.
+func checkSortPath(expression string, kind resourceKind) error {
+	if _, err := relaxedPath("sort-by", expression); err != nil || !strings.Contains(expression, ".") {
+		return usagef("cannot sort by %q: give %s, or a JSONPath such as .metadata.name%s",
+			expression, strings.Join(sortWords[kind], ", "), didYouMean(expression, sortWords[kind]))
 	}
-	return path, nil
+	return nil
 }
 
 // relaxedPath reads a JSONPath as kubectl does: with or without braces and the first dot.
@@ -89,9 +132,9 @@ func relaxedPath(name, expression string) (*jsonpath.JSONPath, error) {
 // sortByPath orders objects by what a JSONPath finds in them; numbers by their
 // value, those without one first.
 func sortByPath[T any](objects []T, expression string) error {
-	path, err := sortPath(expression)
+	path, err := relaxedPath("sort-by", expression)
 	if err != nil {
-		return err
+		return usagef("cannot sort by %q: %v", expression, err)
 	}
 	type keyed struct {
 		key    any

@@ -104,7 +104,7 @@ func TestGetPrintsWhatAJSONPathFinds(t *testing.T) {
 		assert.Equal(t, exitUsage, c.run("get", "-o", "jsonpath="+template), template)
 	}
 	assert.Equal(t, exitUsage, c.run("get", "-o", "xml"))
-	assert.Contains(t, c.errOut, "it must be wide, json, yaml, name or jsonpath=TEMPLATE")
+	assert.Contains(t, c.errOut, "it must be wide, json, yaml, name, jsonpath=TEMPLATE, jsonpath-file=FILE, custom-columns=HEADER:PATH,... or custom-columns-file=FILE")
 	assert.Equal(t, exitUsage, c.run("get", "--output-watch-events"))
 }
 

@@ -48,7 +48,7 @@ func turnRow(t *spec.Turn, now time.Time) metav1.TableRow {
 	if phase == spec.TurnFailed {
 		retryable = fmt.Sprint(t.Status.Retryable)
 	}
-	return metav1.TableRow{Cells: []any{
+	return metav1.TableRow{Object: runtime.RawExtension{Object: t}, Cells: []any{
 		t.Name,
 		t.Spec.SessionName,
 		string(phase),
@@ -84,7 +84,7 @@ func (o *getOptions) turns(ctx context.Context, client *server.Client, names []s
 	if failed != nil && len(names) == 0 {
 		return failed
 	}
-	if err := o.sortTurns(found); err != nil {
+	if err := sortObjects(found, o.sortBy, turnOrder); err != nil {
 		return err
 	}
 	if !o.tabular() {
@@ -144,16 +144,6 @@ func (o *getOptions) turnSession() (string, error) {
 	return names[0], nil
 }
 
-func (o *getOptions) sortTurns(turns []spec.Turn) error {
-	switch o.sortBy {
-	case "":
-		return nil
-	case sortName:
-		return sortByPath(turns, ".metadata.name")
-	}
-	return sortByPath(turns, o.sortBy)
-}
-
 func turnObjects(turns []spec.Turn) []runtime.Object {
 	all := make([]runtime.Object, 0, len(turns))
 	for i := range turns {
@@ -207,7 +197,7 @@ func (w *turnFeed) listed(all []spec.Turn) error {
 		return err
 	}
 	wanted := slices.DeleteFunc(slices.Clone(all), func(t spec.Turn) bool { return !w.wants(&t) })
-	if err := w.sortTurns(wanted); err != nil {
+	if err := sortObjects(wanted, w.sortBy, turnOrder); err != nil {
 		return err
 	}
 	for i := range wanted {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/muxlet/muxlet/spec"
@@ -58,7 +59,7 @@ func sessionRow(s *spec.Session, now time.Time) metav1.TableRow {
 	if s.Status.Tmux != nil {
 		pane = orAbsent(s.Status.Tmux.Pane)
 	}
-	return metav1.TableRow{Cells: []any{
+	return metav1.TableRow{Object: runtime.RawExtension{Object: s}, Cells: []any{
 		s.Name,
 		orAbsent(s.Spec.ClientClassName),
 		string(spec.DisplayStatus(s)),

@@ -26,6 +26,9 @@ const (
 type tablePrinter struct {
 	out                     io.Writer
 	wide, noHeaders, colour bool
+	// labels have a column each, allLabels is one for all of them.
+	labels    []string
+	allLabels bool
 	// verbatim prints headers as they are, in capitals or not.
 	verbatim bool
 
@@ -36,6 +39,7 @@ type tablePrinter struct {
 
 // print writes the rows, below the headers if these were not written yet.
 func (p *tablePrinter) print(table *metav1.Table) error {
+	table = p.labelled(table)
 	var shown []int
 	for i, column := range table.ColumnDefinitions {
 		if p.wide || column.Priority == 0 {

@@ -77,7 +77,7 @@ func TestUsageErrorsExitTwoAndSayWhereTheHelpIs(t *testing.T) {
 		{"delete -l ===", ""}, {"delete --selector=", "Error: the selector is empty, which selects everything: say --all if you mean that\nSee \"muxlet delete --help\".\n"},
 		{"logs a --conversation", ""}, {"logs a -f -p", ""},
 		{"delete -f x.yaml", ""}, {"get -o jsonpath={.items", ""},
-		{"get -o xml", "Error: unknown format \"xml\" for -o: it must be wide, json, yaml, name or jsonpath=TEMPLATE\nSee \"muxlet get --help\".\n"},
+		{"get -o xml", "Error: unknown format \"xml\" for -o: it must be wide, json, yaml, name, jsonpath=TEMPLATE, jsonpath-file=FILE, custom-columns=HEADER:PATH,... or custom-columns-file=FILE\nSee \"muxlet get --help\".\n"},
 		{"get -l ===", ""}, {"get -l a=b web", "Error: a name and a selector cannot be given together\nSee \"muxlet get --help\".\n"},
 		{"get pods/a", "Error: \"pods/a\" names no session: write NAME or sessions/NAME\nSee \"muxlet get --help\".\n"},
 		{"get sessions/", ""},
