@@ -26,7 +26,8 @@ func newAttachCommand(g *globals) *cobra.Command {
 		Long: "Attaches this terminal to a session. One without a client gets one first, also one that was\n" +
 			"terminated, has completed, or has its client on demand (provisioningPolicy: OnDemand); it comes\n" +
 			"back with its conversation. One that is suspended is left so: \"muxlet resume\" ends that.",
-		Args: cobra.ExactArgs(1),
+		Example: "  muxlet attach checkout-bug",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := sessionNames(args)
 			if err != nil {

@@ -15,17 +15,20 @@ import (
 
 func newConfigCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Look at the settings",
-		Args:  cobra.NoArgs,
+		Use:     "config",
+		Short:   "Look at the settings",
+		Long:    "Look at the settings: the file $XDG_CONFIG_HOME/muxlet/config.yaml, the environment and the flags.",
+		Example: "  muxlet config view",
+		Args:    cobra.NoArgs,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "view",
 		Short: "Print the settings in force, and where each of them comes from",
 		Long: "Print the settings in force, and where each of them comes from. What a running\n" +
 			"daemon does not use is marked, with the reason.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return g.viewConfig(cmd.Context()) },
+		Example: "  muxlet config view\n  muxlet config view --config other.yaml",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return g.viewConfig(cmd.Context()) },
 	})
 	cmd.AddCommand(newTestNotificationCommand(g))
 	return cmd

@@ -41,7 +41,8 @@ func newDaemonCommand(g *globals) *cobra.Command {
 		Long: "Keep the declared sessions alive, in the foreground. Ending the daemon ends no\n" +
 			"session: they go on in tmux, and the next daemon takes them over.\n" +
 			"The settings are read again when their file changes and at SIGHUP.",
-		Args: cobra.NoArgs,
+		Example: "  muxlet daemon\n  muxlet daemon --manifests ~/src/shop/sessions -v 1\n  muxlet daemon --once",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			g.command = cmd
 			settings, err := g.settings()

@@ -22,6 +22,7 @@ func newDeleteCommand(g *globals) *cobra.Command {
 			"the class as it was; where one of its name is built in, that one is in force again.\n\n" +
 			"A turn, turn NAME or turn/NAME, is forgotten with its prompt, once it is over; muxlet cancel\n" +
 			"takes one back that is not.",
+		Example: "  muxlet delete checkout-bug\n  muxlet delete -l repo=shop\n  muxlet delete clientclass gemini\n  muxlet delete turn checkout-bug-7",
 	}, intent{
 		goal: "the removal",
 		send: func(ctx context.Context, client *server.Client, name string) error {

@@ -21,8 +21,11 @@ import (
 
 func newDescribeCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use:     "describe (NAME... | turn NAME...)",
-		Short:   "Say all that is known of a session or a turn: how it is, why, and what to do",
+		Use:   "describe (NAME... | turn NAME...)",
+		Short: "Say all that is known of a session or a turn: how it is, why, and what to do",
+		Long: "Says of a session how it is and why, what a person can do, its conditions and how old the evidence\n" +
+			"is, the last decision, the next attempt, what its screen showed last, and its events. Of a turn it\n" +
+			"says where it is and why.",
 		Example: "  muxlet describe checkout-bug\n  muxlet describe turn checkout-bug-7",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -100,6 +100,7 @@ func (g *globals) show(err error) {
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted before the daemon answered: look with \"muxlet get\" at what was done (%w)", err)
 	}
+	err = g.withSuggestion(err)
 	if g.wantsJSON() {
 		if data, failed := json.MarshalIndent(statusOf(err), "", "    "); failed == nil {
 			g.complain("%s", data)

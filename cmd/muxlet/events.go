@@ -10,6 +10,7 @@ func newEventsCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "events [NAME...]",
 		Short:   "List events; the same as get events",
+		Long:    "Lists what has happened to sessions, the oldest first. Events stay when their session is gone.",
 		Example: "  muxlet events\n  muxlet events checkout-bug\n  muxlet events -w --types Warning",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), append([]string{"events"}, args...))

@@ -69,7 +69,7 @@ func TestEveryKindHasEveryFormat(t *testing.T) {
 		"get clientclass gem -o jsonpath={.metadata.name}":          "gem",
 		"get cc gem -o custom-columns=N:.metadata.name":             "N\ngem\n",
 		"get turns web-2 -o custom-columns=S:.spec.sessionName":     "S\nweb\n",
-		"get events -o custom-columns=R:.reason --sort-by reason":       "",
+		"get events -o custom-columns=R:.reason --sort-by reason":   "",
 		"get turns --no-headers --sort-by status -o name":           "",
 		"get session/shop -o jsonpath={.metadata.name}":             "shop",
 		"get turns --sort-by session -o jsonpath={.items[0].kind}":  "Turn",

@@ -21,7 +21,8 @@ func newPruneCommand(g *globals) *cobra.Command {
 		Short: "Show the removals that are held back, or let them go ahead",
 		Long: "A session or client class whose document disappeared in a suspicious way (with its whole directory, with most others,\n" +
 			"in a file that does not parse) is kept. prune shows these; prune --confirm lets their removal go ahead.",
-		Args: cobra.NoArgs,
+		Example: "  muxlet prune\n  muxlet prune --confirm",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return g.prune(cmd.Context(), confirm)
 		},

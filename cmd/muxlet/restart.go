@@ -14,9 +14,10 @@ import (
 
 func newRestartCommand(g *globals) *cobra.Command {
 	return g.intentCommand(&cobra.Command{
-		Use:   "restart (NAME... | -l SELECTOR | --all)",
-		Short: "End the client and start another one now",
-		Long:  "Replaces the running client, with the present spec, and waits until the new one runs or it is clear why it cannot.\nNo YAML is touched.",
+		Use:     "restart (NAME... | -l SELECTOR | --all)",
+		Short:   "End the client and start another one now",
+		Long:    "Replaces the running client, with the present spec, and waits until the new one runs or it is clear why it cannot.\nNo YAML is touched.",
+		Example: "  muxlet restart checkout-bug\n  muxlet restart -l repo=shop",
 	}, intent{
 		goal: "the start of a new client",
 		send: func(ctx context.Context, client *server.Client, name string) error {

@@ -20,6 +20,7 @@ func newResumeCommand(g *globals) *cobra.Command {
 		Long: "Lifts spec.suspend in the YAML if it is set, asks for a client, and waits until it runs\n" +
 			"or it is clear why it cannot. The client comes back with its conversation; with --fresh\n" +
 			"it begins a new one, and the old one stays in the session's history.",
+		Example: "  muxlet resume checkout-bug\n  muxlet resume checkout-bug --fresh\n  muxlet resume --all",
 	}, intent{
 		goal: "the start of a client",
 		send: func(ctx context.Context, client *server.Client, name string) error {

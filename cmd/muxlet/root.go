@@ -88,7 +88,7 @@ func run(ctx context.Context, g *globals, args []string) int {
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	command, err := root.ExecuteContextC(ctx)
 	g.command = command
-	return g.report(err)
+	return g.report(g.withVerb(root, err, args))
 }
 
 // verbosityFlag is --v, and -v for short.
@@ -100,6 +100,7 @@ func newRootCommand(g *globals) *cobra.Command {
 		Short: "A kubelet for terminal sessions",
 		Long: "muxlet keeps the terminal sessions that YAML files declare alive inside tmux.\n" +
 			"Without a command it lists them.",
+		Example:       "  muxlet\n  muxlet daemon\n  muxlet apply -f shop.yaml\n  muxlet attach checkout-bug",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
@@ -127,5 +128,6 @@ func newRootCommand(g *globals) *cobra.Command {
 		newTopCommand(g),
 	)
 	g.addCompletion(root)
+	addHelp(root)
 	return root
 }

@@ -18,6 +18,7 @@ func newSuspendCommand(g *globals) *cobra.Command {
 		Short: "Stop the client and keep it down until resume",
 		Long: "Sets spec.suspend in the YAML that declares the session and waits until its client is gone.\n" +
 			"Nothing starts it again until muxlet resume or an edit.",
+		Example: "  muxlet suspend checkout-bug docs\n  muxlet suspend -l repo=shop",
 	}, intent{
 		goal: "the end of the client",
 		send: func(ctx context.Context, client *server.Client, name string) error {

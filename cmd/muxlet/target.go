@@ -108,7 +108,7 @@ func namesOf(args []string, kind resourceKind, what string) ([]string, error) {
 		name := arg
 		if word, rest, ok := strings.Cut(arg, "/"); ok {
 			if known, ok := kindOf(word); !ok || known != kind {
-				return nil, usagef("%q names no %s: write NAME or %s/NAME", arg, what, pluralOf(kind))
+				return nil, usagef("%q names no %s: write NAME or %s/NAME%s", arg, what, pluralOf(kind), didYouMean(word, wordsOf(kind)))
 			}
 			name = rest
 		}
@@ -121,6 +121,17 @@ func namesOf(args []string, kind resourceKind, what string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// wordsOf are the words for a kind.
+func wordsOf(kind resourceKind) []string {
+	var words []string
+	for _, word := range slices.Sorted(maps.Keys(kindWords)) {
+		if kindWords[word] == kind {
+			words = append(words, word)
+		}
+	}
+	return words
 }
 
 func pluralOf(kind resourceKind) string {

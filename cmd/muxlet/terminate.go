@@ -19,6 +19,7 @@ func newTerminateCommand(g *globals) *cobra.Command {
 		Short: "End the client; it stays down until the next turn, resume or attach",
 		Long: "Ends the running client and waits until it is gone, whatever the policies say.\n" +
 			"No YAML is touched; muxlet send, resume or attach brings the session back.",
+		Example: "  muxlet terminate checkout-bug\n  muxlet terminate --all",
 	}, intent{
 		goal: "the end of the client",
 		send: func(ctx context.Context, client *server.Client, name string) error {

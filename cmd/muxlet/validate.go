@@ -28,6 +28,7 @@ func newValidateCommand(g *globals) *cobra.Command {
 		Short: "Check manifests; no daemon is needed",
 		Long: "Checks files, directories and standard input (-), or the manifest directories of the settings.\n" +
 			"Each problem is one line that starts with file:line:column. Exits 1 if there is any.",
+		Example: "  muxlet validate\n  muxlet validate shop.yaml sessions/\n  muxlet validate - <shop.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return g.validate(args)
 		},

@@ -25,7 +25,10 @@ func newVersionCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program, and of the daemon if one answers",
-		Args:  cobra.NoArgs,
+		Long: "Prints the version of this program, and of the daemon if one answers: they differ after an upgrade\n" +
+			"until the daemon is started anew.",
+		Example: "  muxlet version\n  muxlet version -o json",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != outputTable && output != outputJSON {
 				return usagef("unknown format %q for -o: it must be json", output)
