@@ -49,27 +49,32 @@ func (g *globals) addCompletion(root *cobra.Command) {
 	}
 }
 
-// completeFlags has the words of the flags of get and events. Other verbs know
-// their own formats.
+// completeFlags has what the flags of cmd take.
 func (g *globals) completeFlags(cmd *cobra.Command) {
-	words := map[string][]string{"sort-by": sortWords[kindSessions], "types": eventTypes}
-	if cmd.Name() == "get" || cmd.Name() == "events" {
-		words["output"] = outputs
+	sessions := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return g.knownNames(cmd, nil, ""), noFiles
 	}
-	if cmd.Name() == "send" {
-		words["output"], words["wait"] = sendOutputs, waitWords
+	flags := map[string]completion{"types": oneOf(eventTypes), "selector": g.completeSelector, "label-columns": g.completeLabel}
+	switch cmd.Name() {
+	case "get":
+		flags["output"], flags["sort-by"], flags["session"] = completeFormat, completeSort, sessions
+	case "events":
+		flags["output"], flags["for"] = completeFormat, sessions
+	case "send":
+		flags["output"], flags["wait"] = oneOf(sendOutputs), oneOf(waitWords)
+	case "wait":
+		flags["for"] = completeGoal
+	case "top":
+		flags["output"], flags["sort-by"] = oneOf([]string{outputJSON}), oneOf(topSortWords)
+	case "apply":
+		flags["output"] = oneOf([]string{outputJSON, outputYAML, outputName})
+	case "version", "doctor":
+		flags["output"] = oneOf([]string{outputJSON})
 	}
-	for flag, values := range words {
+	for flag, values := range flags {
 		if cmd.Flags().Lookup(flag) != nil {
 			// An error says that somebody else completes the flag.
-			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, noFiles))
-		}
-	}
-	for flag, verb := range map[string]string{"for": "events", "session": "get"} {
-		if cmd.Flags().Lookup(flag) != nil && cmd.Name() == verb {
-			_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-				return g.knownNames(cmd, nil, ""), noFiles
-			})
+			_ = cmd.RegisterFlagCompletionFunc(flag, values)
 		}
 	}
 }
@@ -182,12 +187,12 @@ func (g *globals) known(cmd *cobra.Command, given []string, ask func(context.Con
 
 // takesClasses says whether a verb is for client classes too.
 func takesClasses(cmd *cobra.Command) bool {
-	return slices.Contains([]string{"get", "edit", "delete"}, cmd.Name())
+	return slices.Contains([]string{"get", "edit", "delete", "wait"}, cmd.Name())
 }
 
 // takesTurns says whether a verb is for turns too.
 func takesTurns(cmd *cobra.Command) bool {
-	return slices.Contains([]string{"get", "describe", "delete"}, cmd.Name())
+	return slices.Contains([]string{"get", "describe", "delete", "wait"}, cmd.Name())
 }
 
 func classesWithStatus(ctx context.Context, client *server.Client) (map[string]string, error) {
