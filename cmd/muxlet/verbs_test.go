@@ -104,13 +104,7 @@ func TestHelpListsTheVerbsThatWork(t *testing.T) {
 	} {
 		assert.Contains(t, c.out, "\n  "+verb+" ")
 	}
-<<<<<<< HEAD
-	for _, verb := range []string{"diff", "launch"} {
-		assert.NotContains(t, c.out, "\n  "+verb+" ", "a verb exists only when it works")
-	}
-=======
 	assert.NotContains(t, c.out, "\n  launch ", "no person types it")
->>>>>>> 05e4e48 (Put the verbs into groups, with examples that are run, and name the word that was meant)
 }
 
 func TestPruneShowsFirstAndRemovesWhenItIsConfirmed(t *testing.T) {
