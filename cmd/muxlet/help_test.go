@@ -211,7 +211,7 @@ func TestMistypedWordsAreAnsweredWithTheNearest(t *testing.T) {
 		{"stop", exitUsage, "\tterminate\n"},
 		{"rm checkout-bug", exitUsage, "\tdelete\n"},
 		{"checkout-bug", exitUsage, "unknown command \"checkout-bug\" for \"muxlet\": it is the name of a session, and a verb comes before it, such as \"muxlet attach checkout-bug\"\n"},
-		{"config veiw", exitUsage, "Error: unknown command \"veiw\" for \"muxlet config\": it has view (did you mean \"view\"?)\n"},
+		{"config veiw", exitUsage, "Error: unknown command \"veiw\" for \"muxlet config\": it has test-notification, view (did you mean \"view\"?)\n"},
 		{"completion bahs", exitUsage, "(did you mean \"bash\"?)"},
 		{"get --selektor=a", exitUsage, "Error: unknown flag: --selektor (did you mean \"--selector\"?)\n"},
 		{"logs a --folow", exitUsage, "(did you mean \"--follow\"?)"},

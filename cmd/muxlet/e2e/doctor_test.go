@@ -46,7 +46,9 @@ func TestTheDoctorFindsNothingWrongInAHealthyWorld(t *testing.T) {
 	assert.Contains(t, seen.out, "no server, pane or client was left behind.")
 	assert.NotContains(t, seen.out, "Error ")
 
-	var asJSON struct{ Findings []struct{ Level, Area, Message, Fix string } }
+	var asJSON struct {
+		Findings []struct{ Level, Area, Message, Fix string }
+	}
 	require.NoError(t, json.Unmarshal([]byte(w.muxlet("doctor", "-o", "json").out), &asJSON))
 	assert.Greater(t, len(asJSON.Findings), 8)
 	assert.Equal(t, before.Status.Client.Pid, w.get("shop").Status.Client.Pid, "looking changes nothing")
