@@ -53,6 +53,7 @@ func (d defaults) collect(v reflect.Value, path string) {
 		if v.Len() > 0 {
 			d.collect(v.Index(0), path+"[]")
 		}
+	case t.Kind() == reflect.Slice && v.Len() == 0: // an empty list is none
 	case !v.IsZero():
 		d[path] = v
 	}
