@@ -30,7 +30,7 @@ func asking(reason string) *spec.Session {
 
 func TestTheActivityColumnSaysWhatIsAskedAndWhatHasFailed(t *testing.T) {
 	s := asking(spec.ReasonTrustRequired)
-	assert.Equal(t, "AwaitingInput (TrustRequired)", activityCell(s))
+	assert.Equal(t, "AwaitingInput (TrustRequired)", activityCell(s, time.Time{}))
 	assert.Equal(t, spec.StatusRunning, spec.DisplayStatus(s))
 	assert.True(t, spec.WaitsForPerson(s))
 
@@ -39,14 +39,14 @@ func TestTheActivityColumnSaysWhatIsAskedAndWhatHasFailed(t *testing.T) {
 		Conditions: []metav1.Condition{{Type: spec.ConditionObserved, Status: metav1.ConditionTrue}},
 		Activity:   &spec.ActivityStatus{State: spec.ActivityIdle},
 	}}
-	assert.Equal(t, "Idle", activityCell(s))
+	assert.Equal(t, "Idle", activityCell(s, time.Time{}))
 	assert.False(t, spec.WaitsForPerson(s))
 	s.Status.Activity.Failure = spec.ReasonAuthenticationFailed
-	assert.Equal(t, "Idle (AuthenticationFailed)", activityCell(s))
+	assert.Equal(t, "Idle (AuthenticationFailed)", activityCell(s, time.Time{}))
 	assert.True(t, spec.WaitsForPerson(s), "only a person can renew a credential")
 	s.Status.Conditions[0].Status = metav1.ConditionFalse
-	assert.Equal(t, absent, activityCell(s), "what is not observed is not shown")
-	assert.Equal(t, absent, activityCell(&spec.Session{}))
+	assert.Equal(t, absent, activityCell(s, time.Time{}), "what is not observed is not shown")
+	assert.Equal(t, absent, activityCell(&spec.Session{}, time.Time{}))
 }
 
 func TestADescriptionHasTheConversationWithItsHistoryAndTheQuestion(t *testing.T) {

@@ -175,7 +175,7 @@ func (o *getOptions) all(ctx context.Context, client *server.Client) error {
 		return o.print(objects(sessions), true)
 	}
 	if len(sessions) > 0 {
-		if err := o.table(sessionTable(sessions, o.now())); err != nil {
+		if err := o.table(o.sessionRows(sessions, o.now())); err != nil {
 			return err
 		}
 	}
@@ -227,7 +227,7 @@ func (o *getOptions) named(ctx context.Context, client *server.Client, names []s
 		}
 		return failed
 	}
-	if err := o.table(sessionTable(found, o.now())); err != nil {
+	if err := o.table(o.sessionRows(found, o.now())); err != nil {
 		return err
 	}
 	var problems []string

@@ -15,6 +15,33 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
+// The question and how old it is, of what a person has not seen; one line each.
+func TestTheListHasTheQuestionAndItsAge(t *testing.T) {
+	asks, ended, failed, seen := runningSession("asks", 1, 5), runningSession("ended", 1, 6), runningSession("failed", 1, 7), runningSession("seen", 1, 8)
+	for _, s := range []*spec.Session{&asks, &seen} {
+		condition(s, spec.ConditionInputRequired, metav1.ConditionTrue, spec.ReasonPermissionRequired, "the client asks whether it may do something")
+		s.Status.Activity = &spec.ActivityStatus{State: spec.ActivityAwaitingInput, AsksSince: pointer(before(3 * time.Minute))}
+	}
+	seen.Status.Activity.SeenAt = pointer(before(time.Minute))
+	ended.Status.Activity = &spec.ActivityStatus{State: spec.ActivityIdle, AsksSince: pointer(before(20 * time.Second))}
+	failed.Status.Activity = &spec.ActivityStatus{State: spec.ActivityIdle, AsksSince: pointer(before(10 * time.Second)), Failure: spec.ReasonUsageLimited}
+	c := newCLI(t, newFakeDaemon(seen, failed, ended, asks, stalledSession("missing", spec.ReasonWorkspaceMissing, "the directory /x is not there")))
+	assert.Equal(t, 0, c.run("get", "--no-headers"))
+	assert.Regexp(t, `(?m)^asks .* AwaitingInput \(PermissionRequired, 3m ago\) `, c.out)
+	assert.Regexp(t, `(?m)^ended .* Idle \(Finished, 20s ago\) `, c.out)
+	assert.Regexp(t, `(?m)^failed .* Idle \(UsageLimited, 10s ago\) `, c.out)
+	assert.Regexp(t, `(?m)^seen .* AwaitingInput \(PermissionRequired\) `, c.out)
+	assert.Equal(t, 0, c.run("get", "--waiting"))
+	assert.Equal(t, `NAME      CLASS   STATUS    WAITING   QUESTION
+asks      exec    Running   3m        PermissionRequired: the client asks whether it may do something
+missing   exec    Blocked   90s       WorkspaceMissing: the directory /x is not there
+ended     exec    Running   20s       Finished: its work has ended, and nobody has looked at it yet
+failed    exec    Running   10s       UsageLimited: its last turn has failed
+`, c.out)
+	assert.Equal(t, 0, c.run("get", "--waiting", "-o", "wide"))
+	assert.Contains(t, c.out, "INCARNATION")
+}
+
 func TestThoseThatWaitForAPersonComeFirst(t *testing.T) {
 	asks := runningSession("z-asks", 1, 5)
 	condition(&asks, spec.ConditionInputRequired, metav1.ConditionTrue, "TrustRequired", "")

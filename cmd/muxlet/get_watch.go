@@ -164,7 +164,7 @@ func (s *sessionFeed) listed(ctx context.Context, client *server.Client, all []s
 		return nil
 	}
 	if s.rows != nil {
-		return s.write(watch.Added, nil, sessionTable(wanted, s.now()))
+		return s.write(watch.Added, nil, s.sessionRows(wanted, s.now()))
 	}
 	for i := range wanted {
 		if err := s.write(watch.Added, &wanted[i], nil); err != nil {
@@ -202,7 +202,7 @@ func (s *sessionFeed) changed(kind watch.EventType, session *spec.Session) error
 	default:
 		s.shown[session.Name] = row
 	}
-	return s.write(kind, session, sessionTable([]spec.Session{*session}, s.now()))
+	return s.write(kind, session, s.sessionRows([]spec.Session{*session}, s.now()))
 }
 
 // left prints a session for the last time. Watched through a selection, one that
@@ -216,7 +216,7 @@ func (s *sessionFeed) left(kind watch.EventType, session *spec.Session) error {
 			session = now
 		}
 	}
-	table := sessionTable([]spec.Session{*session}, s.now())
+	table := s.sessionRows([]spec.Session{*session}, s.now())
 	if gone {
 		table.Rows[0].Cells[statusCell] = deletedWord
 	}

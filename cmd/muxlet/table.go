@@ -65,7 +65,7 @@ func sessionRow(s *spec.Session, now time.Time) metav1.TableRow {
 		string(spec.DisplayStatus(s)),
 		readyWord(s),
 		restarts(client, now),
-		activityCell(s),
+		activityCell(s, now),
 		age(s.CreationTimestamp, now),
 		client.Incarnation,
 		directory(s),
@@ -91,15 +91,17 @@ func readyWord(s *spec.Session) string {
 	return string(ready.Status)
 }
 
-// activityCell is what the client does, why it waits for a person, and why its last
-// turn has failed.
-func activityCell(s *spec.Session) string {
+// activityCell is what the client does, what of that waits for a person and since when,
+// and why its last turn has failed.
+func activityCell(s *spec.Session, now time.Time) string {
 	a := s.Status.Activity
 	if a == nil || a.State == spec.ActivityUnknown || !meta.IsStatusConditionTrue(s.Status.Conditions, spec.ConditionObserved) {
 		return absent
 	}
 	asks := meta.FindStatusCondition(s.Status.Conditions, spec.ConditionInputRequired)
-	switch {
+	switch q := questionOf(s); {
+	case q.reason != "":
+		return fmt.Sprintf("%s (%s)", a.State, q.words(now))
 	case asks != nil && asks.Status == metav1.ConditionTrue:
 		return fmt.Sprintf("%s (%s)", a.State, asks.Reason)
 	case a.Failure != "":
