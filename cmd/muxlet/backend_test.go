@@ -31,8 +31,11 @@ type fakeDaemon struct {
 	frames []server.LogFrame
 	told   int
 	status server.DaemonStatus
-	held   []server.HeldRemoval
-	asked  []string
+	// transcript is the answer about that of any session.
+	transcript    server.Transcript
+	transcriptErr error
+	held          []server.HeldRemoval
+	asked         []string
 	// on is called for an intent with the session that it is about, without the
 	// lock; what it returns is the answer.
 	on func(f *fakeDaemon, intent, name string) error
@@ -216,6 +219,15 @@ func (f *fakeDaemon) Screen(_ context.Context, name string, lines int) (string, 
 	}
 	all := strings.Split(screen, "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n"), nil
+}
+
+func (f *fakeDaemon) Transcript(_ context.Context, name string) (server.Transcript, error) {
+	if _, err := f.Session(name); err != nil {
+		return server.Transcript{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.transcript, f.transcriptErr
 }
 
 func (f *fakeDaemon) PreviousScreen(_ context.Context, name string, lines int) (string, error) {

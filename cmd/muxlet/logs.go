@@ -18,8 +18,9 @@ import (
 // logsOptions are what is asked for, and how much of it.
 type logsOptions struct {
 	*globals
-	follow, previous bool
-	tail             int
+	follow, previous, conversation bool
+	tail                           int
+	output                         string
 }
 
 const logsHelp = `Print what the session's terminal shows, with its history before it: the text as
@@ -39,7 +40,13 @@ is printed once it has scrolled off the screen or was found the same twice; so w
 is drawn over and over, such as a spinner or a clock, appears when it stands still,
 of a screen that is drawn anew the lines that are new appear, and a prompt appears
 though its line has no end. What incarnation the lines are of, and whether lines
-were missed in a flood, is said on standard error.`
+were missed in a flood, is said on standard error.
+
+With --conversation it is the transcript of the session's conversation, for agents
+whose transcripts are understood (Claude Code, Codex): who said what and when, with a
+line for each use of a tool, and with --tail the last messages. It is there while no
+client runs, too. With --follow it goes on from one conversation to the next. With
+-o json the lines are those of the client's own file.`
 
 func newLogsCommand(g *globals) *cobra.Command {
 	o := &logsOptions{globals: g}
@@ -49,7 +56,9 @@ func newLogsCommand(g *globals) *cobra.Command {
 		Long:  logsHelp,
 		Example: "  muxlet logs web\n" +
 			"  muxlet logs web --follow --tail 20\n" +
-			"  muxlet logs web --previous    # why did it end?",
+			"  muxlet logs web --previous    # why did it end?\n" +
+			"  muxlet logs checkout-bug --conversation --tail 5\n" +
+			"  muxlet logs checkout-bug --conversation -o json",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := sessionNames(args)
@@ -64,7 +73,11 @@ func newLogsCommand(g *globals) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with what is new")
 	cmd.Flags().BoolVarP(&o.previous, "previous", "p", false, "what the incarnation that ended last has shown")
-	cmd.Flags().IntVar(&o.tail, "tail", -1, "number of lines, from the end; -1: all")
+	cmd.Flags().BoolVar(&o.conversation, "conversation", false, "the transcript of the agent's conversation")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "with --conversation, json: the lines of the client's own file")
+	cmd.Flags().IntVar(&o.tail, "tail", -1, "number of lines, or with --conversation of messages, from the end; -1: all")
+	// An error says that somebody else completes the flag.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputJSON}, noFiles))
 	return cmd
 }
 
@@ -72,10 +85,18 @@ func (o *logsOptions) check() error {
 	if o.tail < -1 || o.tail > server.MaxLogLines {
 		return usagef("--tail is %d: it must be from 0 to %d, or -1 for all", o.tail, server.MaxLogLines)
 	}
+	switch {
+	case o.conversation && o.previous:
+		return usagef("--conversation and --previous exclude each other: a conversation goes on from one client to the next")
+	case o.output != "" && o.output != outputJSON:
+		return usagef("unknown format %q for -o: it must be json", o.output)
+	case o.output != "" && !o.conversation:
+		return usagef("-o is about --conversation: a screen has one format")
+	}
 	if o.follow && o.previous {
 		return usagef("--follow and --previous exclude each other: what has ended does not go on")
 	}
-	if o.tail == -1 {
+	if o.tail == -1 && !o.conversation {
 		o.tail = server.MaxLogLines
 	}
 	return nil
@@ -87,6 +108,9 @@ func (o *logsOptions) logs(ctx context.Context, name string) error {
 		return err
 	}
 	defer client.Close()
+	if o.conversation {
+		return o.conversationOf(ctx, client, name)
+	}
 	if o.follow {
 		return o.followLogs(ctx, client, name)
 	}

@@ -5,7 +5,9 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/muxlet/muxlet/controller/server"
+	"github.com/muxlet/muxlet/spec"
 )
 
 func TestLogsPrintWhatTheLastIncarnationHasShown(t *testing.T) {
@@ -131,4 +134,74 @@ func TestLinesThatWerePrintedBeforeAreFoundAgain(t *testing.T) {
 			assert.Equal(t, c.want, unseen(c.printed, c.lines, c.other))
 		})
 	}
+}
+
+const (
+	promptLine = `{"type":"user","timestamp":"2026-11-29T21:33:14.476Z","message":{"role":"user","content":"one\n\u001b[31mtwo"}}` + "\n"
+	answerLine = `{"type":"assistant","timestamp":"2026-11-29T21:33:20Z","message":{"content":[{"type":"text","text":"yes"},{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}` + "\n"
+)
+
+func when(text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return at.Local().Format(entryTime)
+}
+
+func TestLogsPrintTheConversation(t *testing.T) {
+	f := newFakeDaemon(runningSession("a", 1, 5))
+	path := filepath.Join(t.TempDir(), "c1.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(promptLine+answerLine+`{"type":"assist`), 0o600))
+	f.transcript = server.Transcript{Conversation: "c1", Path: path, Reports: spec.ReportsClaude}
+	c := newCLI(t, f)
+	asked, told := when("2026-11-29T21:33:14Z"), when("2026-11-29T21:33:20Z")
+	require.Equal(t, 0, c.run("logs", "a", "--conversation"))
+	assert.Equal(t, "user  "+asked+"\none\n^[[31mtwo\n\nassistant  "+told+"\nyes\n\ntool  "+told+"  Bash: ls\n\n", c.out)
+	require.Equal(t, 0, c.run("logs", "a", "--conversation", "--tail", "1"))
+	assert.Equal(t, "tool  "+told+"  Bash: ls\n\n", c.out)
+	require.Equal(t, 0, c.run("logs", "a", "--conversation", "--tail", "0"))
+	assert.Empty(t, c.out)
+	require.Equal(t, 0, c.run("logs", "a", "--conversation", "-o", "json", "--tail", "2"))
+	assert.Equal(t, answerLine, c.out, "the line that is being written counts, and is not there yet")
+
+	f.transcript.Reports = spec.ReportsNone
+	assert.Equal(t, exitNotFound, c.run("logs", "a", "--conversation"))
+	assert.Contains(t, c.errOut, "-o json prints the lines of "+path)
+	assert.Equal(t, 0, c.run("logs", "a", "--conversation", "-o", "json"))
+	assert.Equal(t, promptLine+answerLine, c.out)
+	f.transcript = server.Transcript{Message: "it has no conversation yet"}
+	assert.Equal(t, exitNotFound, c.run("logs", "a", "--conversation"))
+	assert.Equal(t, "Error: session \"a\": it has no conversation yet; \"muxlet logs a\" prints its screen\n", c.errOut)
+	assert.Equal(t, exitNotFound, c.run("logs", "nobody", "--conversation"))
+}
+
+func TestAConversationIsFollowedFromOneToTheNext(t *testing.T) {
+	f := newFakeDaemon(runningSession("a", 1, 5))
+	set := func(place server.Transcript) {
+		f.mu.Lock()
+		f.transcript = place
+		f.mu.Unlock()
+	}
+	set(server.Transcript{Conversation: "c1", Message: "conversation c1 has no transcript yet"})
+	w := newCLI(t, f).begin("logs", "a", "--conversation", "-f")
+	w.shows("has no transcript yet; waiting")
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "c1.jsonl"), filepath.Join(dir, "c2.jsonl")
+	require.NoError(t, os.WriteFile(one, []byte(promptLine), 0o600))
+	set(server.Transcript{Conversation: "c1", Path: one, Reports: spec.ReportsClaude})
+	w.shows("^[[31mtwo")
+	out, err := os.OpenFile(one, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = out.WriteString(answerLine)
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+	w.shows("Bash: ls")
+	require.NoError(t, os.WriteFile(two, []byte(strings.Replace(promptLine, "one", "anew", 1)), 0o600))
+	set(server.Transcript{Conversation: "c2", Path: two, Reports: spec.ReportsClaude})
+	w.shows("--- conversation c2 ---")
+	w.shows("anew")
+	f.remove("a")
+	w.shows("--- session deleted ---")
+	assert.Equal(t, 1, strings.Count(w.out.String(), "Bash: ls"))
 }

@@ -75,7 +75,7 @@ func TestUsageErrorsExitTwoAndSayWhereTheHelpIs(t *testing.T) {
 		{"get --all", ""}, {"suspend a --all", "Error: names cannot be given together with -l or --all\nSee \"muxlet suspend --help\".\n"},
 		{"suspend a -l a=b", ""}, {"delete --all -l a=b", "Error: -l and --all cannot be given together\nSee \"muxlet delete --help\".\n"},
 		{"delete -l ===", ""}, {"delete --selector=", "Error: the selector is empty, which selects everything: say --all if you mean that\nSee \"muxlet delete --help\".\n"},
-		{"logs a --conversation", ""}, {"logs a -f -p", ""},
+		{"logs a --conversation -p", ""}, {"logs a --conversation -o yaml", ""}, {"logs a -f -p", ""},
 		{"delete -f x.yaml", ""}, {"get -o jsonpath={.items", ""},
 		{"get -o xml", "Error: unknown format \"xml\" for -o: it must be wide, json, yaml, name, jsonpath=TEMPLATE, jsonpath-file=FILE, custom-columns=HEADER:PATH,... or custom-columns-file=FILE\nSee \"muxlet get --help\".\n"},
 		{"get -l ===", ""}, {"get -l a=b web", "Error: a name and a selector cannot be given together\nSee \"muxlet get --help\".\n"},

@@ -54,6 +54,9 @@ type Backend interface {
 	// PreviousScreen is the last lines of what the incarnation that ended last has
 	// shown. Error: NotFound, when there is none or when it was not saved, too.
 	PreviousScreen(ctx context.Context, name string, lines int) (string, error)
+	// Transcript says where the transcript of the session's conversation is. Errors:
+	// NotFound, for a class without any too, and ServiceUnavailable.
+	Transcript(ctx context.Context, name string) (Transcript, error)
 	// Follow tells the last lines of the session's pane and then what is new, and does
 	// not return before the session is removed, ctx ends or tell fails. Errors before
 	// the first frame: those of Screen.
@@ -67,6 +70,17 @@ type Backend interface {
 	Healthy() error
 	// Ready is nil once the daemon has read its manifests and looked at tmux.
 	Ready() error
+}
+
+// Transcript is where what was said in a session is written down by its client.
+type Transcript struct {
+	// Conversation is its id; empty when there is none yet.
+	Conversation string `json:"conversation,omitempty"`
+	// Path of the file; empty when there is none, and Message says why.
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Reports of the client class, by which the format is known.
+	Reports spec.ReportsType `json:"reports,omitempty"`
 }
 
 // DaemonStatus is what a daemon says about itself.

@@ -173,6 +173,13 @@ func (c *Client) PreviousScreen(ctx context.Context, name string, lines int) (st
 	return string(text), err
 }
 
+// Transcript says where the transcript of the session's conversation is.
+func (c *Client) Transcript(ctx context.Context, name string) (Transcript, error) {
+	var out Transcript
+	err := c.onSession(ctx, http.MethodGet, name, "transcript", nil, &out)
+	return out, err
+}
+
 // Prune ends the removals that are held back, or only tells which.
 func (c *Client) Prune(ctx context.Context, confirm bool) (PruneResult, error) {
 	var result PruneResult

@@ -206,6 +206,13 @@ func (f *fakeBackend) Screen(_ context.Context, name string, lines int) (string,
 	return "<one> & two\n", f.note("Screen:", name, ":", lines)
 }
 
+func (f *fakeBackend) Transcript(_ context.Context, name string) (Transcript, error) {
+	if _, err := f.Session(name); err != nil {
+		return Transcript{}, err
+	}
+	return Transcript{Conversation: "c1", Path: "/t/c1.jsonl", Reports: spec.ReportsClaude}, nil
+}
+
 func (f *fakeBackend) PreviousScreen(_ context.Context, name string, lines int) (string, error) {
 	return "before\n", f.note("PreviousScreen:", name, ":", lines)
 }

@@ -30,6 +30,7 @@ func Handler(backend Backend) http.Handler {
 		newRoute(sessionsPath+"/"+nameSegment+"/terminate", map[string]verb{http.MethodPost: api.terminate}),
 		newRoute(sessionsPath+"/"+nameSegment+"/attach", map[string]verb{http.MethodPost: api.attach}),
 		newRoute(sessionsPath+"/"+nameSegment+"/log", map[string]verb{http.MethodGet: api.log}),
+		newRoute(sessionsPath+"/"+nameSegment+"/transcript", map[string]verb{http.MethodGet: api.transcript}),
 		newRoute(classesPath, map[string]verb{http.MethodGet: api.listClasses}),
 		newRoute(classesPath+"/"+nameSegment, map[string]verb{http.MethodGet: api.getClass, http.MethodDelete: api.deleteClass}),
 		newRoute(eventsPath, map[string]verb{http.MethodGet: api.listEvents}),

@@ -219,6 +219,8 @@ func TestLogIsTextOfTheAskedLength(t *testing.T) {
 		assert.Empty(t, f.calls())
 	}
 	f := newFake("a")
+	assert.JSONEq(t, `{"conversation":"c1","path":"/t/c1.jsonl","reports":"ClaudeHooks"}`, ask(t, f, http.MethodGet, sessionsPath+"/a/transcript").Body.String())
+	assert.Equal(t, ReasonNotFound, readStatus(t, ask(t, f, http.MethodGet, sessionsPath+"/nobody/transcript")).Reason)
 	assert.Equal(t, "before\n", ask(t, f, http.MethodGet, sessionsPath+"/a/log?previous=true&tailLines=5").Body.String())
 	assert.Equal(t, []string{"PreviousScreen:a:5"}, f.calls())
 }

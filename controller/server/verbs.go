@@ -133,6 +133,10 @@ func (a api) intent(c call, record func(context.Context) error) (any, error) {
 // log is the subresource of a pod of that name, with its parameters: tailLines,
 // previous and follow. What is followed comes as lines of JSON (LogFrame), since
 // no line of text could be told from what the client shows.
+func (a api) transcript(c call) (any, error) {
+	return a.backend.Transcript(c.Context(), c.name)
+}
+
 func (a api) log(c call) (any, error) {
 	lines, err := tailLines(c)
 	if err != nil {
