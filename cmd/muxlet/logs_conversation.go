@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -116,7 +117,7 @@ func (c *conversing) take(place server.Transcript, n int) error {
 	}
 	entries := func(line []byte) int { return len(c.parse(line)) }
 	if c.raw() {
-		entries = func(line []byte) int { return min(1, len(bytes.TrimSpace(line))) }
+		entries = wholeLine
 	}
 	file, surplus, err := transcript.Open(place.Path, n, entries)
 	if err != nil {
@@ -124,6 +125,14 @@ func (c *conversing) take(place server.Transcript, n int) error {
 	}
 	c.file, c.surplus = file, surplus
 	return nil
+}
+
+// wholeLine counts a line that is one of JSON: not what is being written.
+func wholeLine(line []byte) int {
+	if json.Valid(line) {
+		return 1
+	}
+	return 0
 }
 
 func (c *conversing) raw() bool { return c.output == outputJSON }
@@ -152,7 +161,7 @@ func (c *conversing) drain() error {
 
 // rest prints the line that has no end, if it is whole all the same.
 func (c *conversing) rest() error {
-	if line := c.file.Unended(); len(line) > 0 && !c.raw() {
+	if line := c.file.Unended(); wholeLine(line) == 1 {
 		return c.show(line)
 	}
 	return nil
