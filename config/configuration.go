@@ -158,7 +158,7 @@ type Notifications struct {
 	// reads what there is to tell in MUXLET_EVENT, MUXLET_SESSION, MUXLET_SESSIONS,
 	// MUXLET_COUNT, MUXLET_REASON, MUXLET_MESSAGE, MUXLET_SINCE, MUXLET_DIRECTORY,
 	// MUXLET_LABELS, MUXLET_TURN and MUXLET_ATTACH; never a prompt, and nothing of a screen.
-	// `muxlet config test-notification` tries it. Default none.
+	// `muxlet config test-notification` tries it. Default [].
 	Command []string `json:"command"`
 	// On are the events that are told: InputRequired, Stalled and TurnCompleted. Default
 	// all three.
@@ -171,7 +171,7 @@ type Notifications struct {
 	// Four run at the same time at most. Default 10s, 100ms to 10m.
 	Timeout metav1.Duration `json:"timeout"`
 	// Terminal are the ways in which the terminals are told that are attached to muxlet's
-	// tmux server: Bell, OSC9 and OSC777. Default none.
+	// tmux server: Bell, OSC9 and OSC777. Default [].
 	Terminal []spec.TerminalNotification `json:"terminal"`
 }
 
