@@ -169,13 +169,18 @@ func occasions(o *spec.Session, client bool) (found []notify.Occasion) {
 		found = append(found, notify.Occasion{Event: spec.NotifyStalled, Reason: stalled.Reason, Message: stalled.Message, Since: stalled.LastTransitionTime.Time})
 	}
 	if attention && !refused && a != nil && a.State == spec.ActivityIdle && a.AsksSince != nil {
-		reason := spec.ReasonCompleted
-		if a.Failure != "" {
-			reason = a.Failure
-		}
-		found = append(found, notify.Occasion{Event: spec.NotifyTurnCompleted, Reason: reason, Since: a.AsksSince.Time})
+		found = append(found, ended(a))
 	}
 	return found
+}
+
+// ended is that a client has ended its work, well or not.
+func ended(a *spec.ActivityStatus) notify.Occasion {
+	reason := spec.ReasonCompleted
+	if a.Failure != "" {
+		reason = a.Failure
+	}
+	return notify.Occasion{Event: spec.NotifyTurnCompleted, Reason: reason, Since: a.AsksSince.Time}
 }
 
 // noteWatchers takes in who looks at the sessions of which something is to be told.

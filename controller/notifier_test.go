@@ -286,7 +286,7 @@ func TestNotificationsFollowTheSettings(t *testing.T) {
 	}
 	e := envtest.Start(t, config)
 	_, err := e.Controller().TestNotification(t.Context(), spec.NotifyStalled)
-	assert.ErrorContains(t, err, "set notifications.command or notifications.terminal in the settings")
+	require.ErrorContains(t, err, "set notifications.command or notifications.terminal in the settings")
 	s := e.Fake("a", envtest.Script{})
 	s.Spec.Workspace.Directory = filepath.Join(e.Dir, "absent")
 	e.Apply(s)

@@ -108,7 +108,7 @@ func TestACommandThatHangsIsKilledWithItsProcessGroup(t *testing.T) {
 	hangs.Timeout = 2 * time.Second
 	began := time.Now()
 	out := p.Notify(t.Context(), hangs, example)
-	assert.EqualError(t, out.CommandErr, "the command hang was killed after 2s: waiting")
+	require.EqualError(t, out.CommandErr, "the command hang was killed after 2s: waiting")
 	assert.Less(t, time.Since(began), patience)
 	for _, pid := range strings.Fields(read(t, p.Home+"/pids")) {
 		eventuallyGone(t, pid)
@@ -132,7 +132,7 @@ func TestTheEndOfTheDaemonEndsACommand(t *testing.T) {
 	go func() { ended <- p.Notify(ctx, way(hang), example) }()
 	require.Eventually(t, func() bool { data, err := os.ReadFile(p.Home + "/pid"); return err == nil && len(data) > 1 }, patience, 10*time.Millisecond)
 	cancel()
-	assert.EqualError(t, (<-ended).CommandErr, "the command hang was ended with the daemon")
+	require.EqualError(t, (<-ended).CommandErr, "the command hang was ended with the daemon")
 	eventuallyGone(t, strings.TrimSpace(read(t, p.Home+"/pid")))
 }
 

@@ -191,7 +191,7 @@ func TestOnlyTheTerminalOfTheClientItselfIsWrittenTo(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for path, why := range map[string]string{file: "it is no terminal", otherTTY.Name(): "it is not proven to be that of pid", "/nowhere": "open it"} {
 		tty.TTY = path
-		assert.ErrorContains(t, writeTerminal(tty, []byte("x")), why)
+		require.ErrorContains(t, writeTerminal(tty, []byte("x")), why)
 	}
 	assert.Empty(t, func() []byte { data, _ := os.ReadFile(file); return data }())
 }

@@ -236,10 +236,10 @@ func TestWhatIsDue(t *testing.T) {
 // The work of a hundred sessions that ends one after another is told in ten
 // notifications within the interval, the last of which are of many.
 func TestTheNotificationsOfAllSessionsAreBounded(t *testing.T) {
-	b, sessions, now := NewBook(nil), map[string]bool{}, at(0)
+	b, sessions := NewBook(nil), map[string]bool{}
 	notices, inFirst := 0, 0
 	for i := 0; len(sessions) < 100; i++ {
-		now = at(float64(i) * 0.3)
+		now := at(float64(i) * 0.3)
 		if i < 100 {
 			b.Observe(now, session(fmt.Sprintf("s%02d", i), ended(float64(i)*0.3)))
 		}
