@@ -169,13 +169,13 @@ func occasions(o *spec.Session, client bool) (found []notify.Occasion) {
 		found = append(found, notify.Occasion{Event: spec.NotifyStalled, Reason: stalled.Reason, Message: stalled.Message, Since: stalled.LastTransitionTime.Time})
 	}
 	if attention && !refused && a != nil && a.State == spec.ActivityIdle && a.AsksSince != nil {
-		found = append(found, ended(a))
+		found = append(found, endedWork(a))
 	}
 	return found
 }
 
 // ended is that a client has ended its work, well or not.
-func ended(a *spec.ActivityStatus) notify.Occasion {
+func endedWork(a *spec.ActivityStatus) notify.Occasion {
 	reason := spec.ReasonCompleted
 	if a.Failure != "" {
 		reason = a.Failure
