@@ -25,8 +25,8 @@ const (
 	// ActionStartServer starts a tmux server on our socket. Only to be asked for
 	// when it is proven that none of ours lives.
 	ActionStartServer Kind = "StartServer"
-	// ActionConfigure gives Server, which nobody has claimed, our configuration and
-	// our instance.
+	// ActionConfigure gives Server, which is ours or which nobody has claimed, our
+	// configuration, what the person's own file asks for, and our instance.
 	ActionConfigure Kind = "Configure"
 	// ActionRestoreSocket sends SIGUSR1 to Server: tmux makes its socket again.
 	ActionRestoreSocket Kind = "RestoreSocket"
@@ -47,6 +47,8 @@ const (
 	// ActionKeepServer sets the options anew without which Server would end by
 	// itself, and our instance.
 	ActionKeepServer Kind = "KeepServer"
+	// ActionShowWaiting has Server's status line tell Waiting.
+	ActionShowWaiting Kind = "ShowWaiting"
 	// ActionClearBuffers deletes the paste buffers of Server that broken off hand-overs of
 	// this muxlet have left. No prompt stays where a person's next paste would find it.
 	ActionClearBuffers Kind = "ClearBuffers"
@@ -93,6 +95,20 @@ type Action struct {
 	Keys []string
 	// Turn of ActionPaste, ActionSubmit and ActionQueue.
 	Turn Turn
+	// Configuration of ActionConfigure names what Server is given; empty when that has no name.
+	Configuration string
+	// Waiting of ActionShowWaiting.
+	Waiting Waiting
+}
+
+// Waiting is how many sessions wait for a person.
+type Waiting struct {
+	// Count of them; 0 clears what is shown.
+	Count int
+	// Longest is the name of the one that waits longest.
+	Longest string
+	// Until when that is shown as it is without another word, in seconds since 1970.
+	Until int64
 }
 
 // Turn is what is handed over to a client.

@@ -28,7 +28,7 @@ func (r Route) Do(ctx context.Context, a Action) Outcome {
 	case ActionSignal, ActionQueue:
 		return r.Client.Do(ctx, a)
 	case ActionStartServer, ActionConfigure, ActionRestoreSocket, ActionReap, ActionCreate,
-		ActionRespawn, ActionRespawnKill, ActionKillPane, ActionRelease, ActionKeepServer, ActionClearBuffers,
+		ActionRespawn, ActionRespawnKill, ActionKillPane, ActionRelease, ActionKeepServer, ActionClearBuffers, ActionShowWaiting,
 		ActionKeys, ActionPaste, ActionSubmit:
 		return r.Tmux.Do(ctx, a)
 	}

@@ -80,6 +80,14 @@ type Tmux struct {
 	// Command is the tmux program: a name that is looked for in PATH, or a path.
 	// Default tmux.
 	Command string `json:"command"`
+	// Prefix is the key before the keys of muxlet's tmux server, as tmux writes it, such as
+	// C-a or M-Space; None for no such key. Default C-b.
+	Prefix string `json:"prefix"`
+	// Include is a tmux configuration file of your own for keys and looks, such as
+	// ~/.tmux.conf: the options that it sets and the keys that it binds hold on muxlet's tmux
+	// server too, but for those without which sessions would not live, and for its prefix
+	// where Prefix is given. Its hooks, and what else it does, do not. Default none.
+	Include string `json:"include"`
 	// Timeout of one call. Default 5s, 100ms to 1m.
 	Timeout metav1.Duration `json:"timeout"`
 }
@@ -225,7 +233,7 @@ func defaults() MuxletConfiguration {
 
 		DefaultClientClassName: spec.ClassClaude,
 
-		Tmux:         Tmux{Command: "tmux", Timeout: duration(5 * time.Second)},
+		Tmux:         Tmux{Command: "tmux", Prefix: "C-b", Timeout: duration(5 * time.Second)},
 		ResyncPeriod: duration(15 * time.Second),
 		Observation: Observation{
 			UnknownGracePeriod: duration(5 * time.Second),

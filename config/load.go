@@ -246,6 +246,7 @@ func (l *loader) expandFile() error {
 		l.expandOne("stateDir", "stateDir", &l.e.StateDir),
 		l.expandOne("runtimeDir", "runtimeDir", &l.e.RuntimeDir),
 		l.expandOne("observation.bootIDPath", "observation.bootIDPath", &l.e.Observation.BootIDPath),
+		l.expandOne("tmux.include", "tmux.include", &l.e.Tmux.Include),
 	}
 	if strings.Contains(l.e.Tmux.Command, "/") {
 		errs = append(errs, l.expandOne("tmux.command", "tmux.command", &l.e.Tmux.Command))

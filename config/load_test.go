@@ -101,7 +101,7 @@ stateDir: ${BASE}/state
 runtimeDir: ~/run
 defaultClientClassName: codex
 sessionDefaults: {workspace: {directory: ~/src}, client: {args: [--model, opus], env: [{name: A, value: "1"}]}, terminal: {historyLimit: 0}}
-tmux: {command: ~/bin/tmux, timeout: 2s}
+tmux: {command: ~/bin/tmux, prefix: C-a, include: ~/.tmux.conf, timeout: 2s}
 resyncPeriod: 1m
 observation: {unknownGracePeriod: 0s, bootIDPath: $BASE/boot_id}
 backOff: {initial: 10ms, max: 200ms, resetAfter: 1h30m}
@@ -132,7 +132,7 @@ func TestEverySettingIsRead(t *testing.T) {
 			Terminal:  spec.TerminalSpec{HistoryLimit: ptr.To[int32](0)},
 		},
 
-		Tmux:         Tmux{Command: in.Home + "/bin/tmux", Timeout: duration(2 * time.Second)},
+		Tmux:         Tmux{Command: in.Home + "/bin/tmux", Prefix: "C-a", Include: in.Home + "/.tmux.conf", Timeout: duration(2 * time.Second)},
 		ResyncPeriod: duration(time.Minute),
 		Observation:  Observation{BootIDPath: "/base/boot_id"},
 		BackOff:      BackOff{Initial: duration(10 * time.Millisecond), Max: duration(200 * time.Millisecond), ResetAfter: duration(90 * time.Minute)},
@@ -363,6 +363,11 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		"class name":        {header + "defaultClientClassName: Claude\n", []string{`f:3:25: defaultClientClassName: "Claude" cannot be a client class's name: use at most 63 of a-z, 0-9 and "-", with a letter or digit at both ends (did you mean "claude"?)`}},
 		"no class name":     {header + "defaultClientClassName: \"\"\n", []string{"f:3:25: defaultClientClassName: is required: the client class needs a name, such as claude"}},
 		"relative tmux":     {header + "tmux: {command: bin/tmux}\n", []string{`f:3:17: tmux.command: "bin/tmux" is relative; it must begin with /, ~/ or $VAR`}},
+		"relative include":  {header + "tmux: {include: tmux.conf}\n", []string{`f:3:17: tmux.include: "tmux.conf" is relative; it must begin with /, ~/ or $VAR`}},
+		"no key":            {header + "tmux: {prefix: C-}\n", []string{`f:3:16: tmux.prefix: "C-" is no key of tmux, such as C-b, M-Space or F12, and not None`}},
+		"an injected key":   {header + "tmux: {prefix: \"C-a ; kill-server\"}\n", []string{`f:3:16: tmux.prefix: "C-a ; kill-server" is no key of tmux, such as C-b, M-Space or F12, and not None`}},
+		"no prefix":         {header + "tmux: {prefix: \"\"}\n", []string{`f:3:16: tmux.prefix: "" is no key of tmux, such as C-b, M-Space or F12, and not None`}},
+		"keys":              {header + "tmux: {prefix: \"M-`\"}\n", nil},
 		"no tmux":           {header + "tmux: {command: \"\"}\n", []string{"f:3:17: tmux.command: is required: it is empty"}},
 		"NUL":               {header + "tmux: {command: \"t\\0\"}\nruntimeDir: \"/\\0\"\n", []string{"f:3:17: tmux.command: a path cannot have a NUL byte", "f:4:13: runtimeDir: a path cannot have a NUL byte"}},
 		"boot id":           {header + "observation: {bootIDPath: boot_id}\n", []string{`f:3:27: observation.bootIDPath: "boot_id" is relative; it must begin with /, ~/ or $VAR`}},

@@ -6,8 +6,10 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -46,11 +48,28 @@ func validatePaths(c *MuxletConfiguration) field.ErrorList {
 		}
 	}
 	errs = append(errs, anchored(field.NewPath("observation", "bootIDPath"), c.Observation.BootIDPath)...)
+	if c.Tmux.Include != "" {
+		errs = append(errs, anchored(field.NewPath("tmux", "include"), c.Tmux.Include)...)
+	}
+	errs = append(errs, validatePrefix(field.NewPath("tmux", "prefix"), c.Tmux.Prefix)...)
 	command := field.NewPath("tmux", "command")
 	if strings.Contains(c.Tmux.Command, "/") || c.Tmux.Command == "" {
 		return append(errs, anchored(command, c.Tmux.Command)...)
 	}
 	return append(errs, noNUL(command, c.Tmux.Command)...)
+}
+
+// prefixPattern matches the keys that tmux can read: modifiers, and one character or the
+// name of a key.
+var prefixPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(None|([CMS]-){0,3}([!-~]|F[1-9]|F1[0-2]|Space|Tab|BTab|Enter|Escape|BSpace|Up|Down|Left|Right|Home|End|IC|DC|Insert|Delete|NPage|PPage|PageUp|PageDown))$`)
+})
+
+func validatePrefix(at *field.Path, key string) field.ErrorList {
+	if prefixPattern().MatchString(key) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, key, fmt.Sprintf("%q is no key of tmux, such as C-b, M-Space or F12, and not None", key))}
 }
 
 // anchored wants a path that does not depend on where the daemon is started.

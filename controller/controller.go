@@ -176,6 +176,9 @@ type Options struct {
 	// ClaimInstance makes sure that no other daemon acts for the instance. Its error
 	// ends this one.
 	ClaimInstance func(instance string) error
+	// TmuxConfiguration names the configuration that the tmux server is to have; nil, or an
+	// empty name, leaves a server of ours with the one that it has.
+	TmuxConfiguration func() string
 	// PrepareRuntime makes the runtime directory and what must be in it.
 	PrepareRuntime func() error
 	// NewActuator makes the actuator once the instance is known.

@@ -174,7 +174,7 @@ func occasions(o *spec.Session, client bool) (found []notify.Occasion) {
 	return found
 }
 
-// ended is that a client has ended its work, well or not.
+// endedWork is that a client has ended its work, well or not.
 func endedWork(a *spec.ActivityStatus) notify.Occasion {
 	reason := spec.ReasonCompleted
 	if a.Failure != "" {

@@ -49,6 +49,8 @@ type serverState struct {
 	noneProven bool
 	// repairTold is the trouble of which an event told, until the server answers.
 	repairTold string
+	// configured is what a server was given last, by which process, and when.
+	configured configured
 	// cleared is the server whose paste buffers were looked through since the last
 	// hand-over that was broken off.
 	cleared   observe.Process
@@ -203,7 +205,8 @@ func (c *Controller) proveNone() {
 }
 
 // configureServer claims a server that somebody else has started on our path.
-// Without our configuration its panes would vanish with their clients.
+// Without our configuration its panes would vanish with their clients. One that is ours
+// gets its configuration anew when that is another one by now.
 func (c *Controller) configureServer(ctx context.Context, l observe.Listing) {
 	s := l.Server
 	c.mu.Lock()
@@ -211,13 +214,16 @@ func (c *Controller) configureServer(ctx context.Context, l observe.Listing) {
 	c.mu.Unlock()
 	if claimed || s.Instance != "" {
 		c.keepServer(ctx, actuator, l, claimed)
+		if claimed {
+			c.reconfigure(ctx, actuator, l)
+		}
 		return
 	}
 	if err := c.PrepareRuntime(); err != nil {
 		c.Log.Error(err, "Runtime directory could not be made")
 		return
 	}
-	out := actuator.Do(ctx, actuate.Action{Kind: actuate.ActionConfigure, Server: s})
+	out := actuator.Do(ctx, actuate.Action{Kind: actuate.ActionConfigure, Server: s, Configuration: c.configuration()})
 	c.Log.Info("Claimed the tmux server on our socket", "serverPID", s.Process.PID, "result", out.Result, "message", out.Message)
 }
 

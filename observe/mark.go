@@ -66,6 +66,19 @@ func SessionLabel(instance, uid string) string { return instance + "." + uid }
 // It has a name of its own so that no pane inherits it as its label.
 const OptionServerInstance = "@muxlet-server-instance"
 
+// OptionConfiguration is the server option that says which configuration of ours the server
+// was given last.
+const OptionConfiguration = "@muxlet-configuration"
+
+// What the status line of our tmux server tells of the sessions that wait for a person, in
+// server options: how many, the name of the one that waits longest, and until when that
+// holds without another word of the daemon, in seconds since 1970.
+const (
+	OptionWaiting        = "@muxlet-waiting"
+	OptionWaitingLongest = "@muxlet-waiting-longest"
+	OptionWaitingUntil   = "@muxlet-waiting-until"
+)
+
 // markParts is the number of parts of a mark's text.
 const markParts = 6
 

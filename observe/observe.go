@@ -180,6 +180,8 @@ type Listing struct {
 	Sessions map[string]string
 	// Owned maps the OptionSession of each tmux session that has one to its id.
 	Owned map[string]string
+	// Configuration is the OptionConfiguration of the server.
+	Configuration string
 	// Lapsed are the options without which the server does not outlive its sessions
 	// or its people, and which somebody has changed.
 	Lapsed []string

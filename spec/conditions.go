@@ -368,6 +368,13 @@ const (
 	// ReasonServerKept: the tmux server was told to end by itself, and was told
 	// otherwise.
 	ReasonServerKept = "ServerKept"
+	// ReasonTmuxNotConfigured: the tmux server did not take its configuration; it goes on with
+	// the one that it has.
+	ReasonTmuxNotConfigured = "TmuxNotConfigured"
+	// ReasonTmuxIncludeInvalid: something is wrong with the file that tmux.include names.
+	ReasonTmuxIncludeInvalid = "TmuxIncludeInvalid"
+	// ReasonTmuxIncludeRead: the file that tmux.include names was read and is in force.
+	ReasonTmuxIncludeRead = "TmuxIncludeRead"
 	// ReasonSocketRestored: the socket of the recorded tmux server was recovered.
 	ReasonSocketRestored = "SocketRestored"
 )

@@ -67,31 +67,69 @@ func (t *Actuator) makeRoom(ctx context.Context) (trouble string) {
 // claim makes the server ours, and lets it live without sessions and without
 // people.
 func (t *Actuator) claim() string {
+	return sequence(t.claimed(), command("display-message", "-p", tokenDone))
+}
+
+func (t *Actuator) claimed() string {
 	return sequence(
 		command("set-option", "-s", "exit-empty", "off"),
 		command("set-option", "-s", "exit-unattached", "off"),
 		command("set-option", "-s", observe.OptionServerInstance, t.Instance),
-		command("display-message", "-p", tokenDone),
 	)
 }
 
-// configure gives our configuration to a server that was started by somebody
-// else and is taken for ours.
+// configure gives our configuration to a server that is ours, or that was started by
+// somebody else and is taken for ours. What it has to have comes first: a file may be
+// damaged.
 func (t *Actuator) configure(ctx context.Context, a actuate.Action) actuate.Outcome {
 	guard, err := serverGuard(a.Server)
 	if err != nil {
 		return untouched(err)
 	}
-	if !safePattern.MatchString(t.Instance) || t.Instance == "" {
+	if !safePattern.MatchString(t.Instance+a.Configuration) || t.Instance == "" {
 		return refused("The instance of this muxlet is not known; the tmux server was not configured.")
 	}
-	guard.require(observe.OptionServerInstance, "")
-	script := sequence(command("source-file", "-q", t.Conf), t.claim())
+	claimed := a.Server.Instance != ""
+	if claimed && a.Server.Instance != t.Instance {
+		return refused("The tmux server belongs to another muxlet; it was left as it is.")
+	}
+	guard.require(observe.OptionServerInstance, a.Server.Instance)
+	var sources []string
+	for _, path := range []string{t.Undo, t.Conf, t.Include} {
+		if path != "" {
+			sources = append(sources, command("source-file", "-q", literalPath(path)))
+		}
+	}
+	script := sequence(t.claimed(), sequence(sources...),
+		command("set-option", "-s", observe.OptionConfiguration, a.Configuration), command("display-message", "-p", tokenDone))
 	o := outcome(t.Conn.Run(ctx, nil, guard.line(script)...))
-	if o.Result == actuate.ResultDone {
+	if o.Result == actuate.ResultDone && !claimed {
 		o.Message = t.makeRoom(ctx)
 	}
 	return o
+}
+
+// showWaiting tells the status line how many sessions wait. The options are of the server:
+// each attached terminal is drawn anew, once.
+func (t *Actuator) showWaiting(ctx context.Context, a actuate.Action) actuate.Outcome {
+	guard, err := serverGuard(a.Server)
+	if err != nil {
+		return untouched(err)
+	}
+	if !safePattern.MatchString(a.Waiting.Longest) {
+		return refused(fmt.Sprintf("%q is no name of a session.", a.Waiting.Longest))
+	}
+	guard.require(observe.OptionServerInstance, t.Instance)
+	count := ""
+	if a.Waiting.Count > 0 {
+		count = number(a.Waiting.Count)
+	}
+	return outcome(t.Conn.Run(ctx, nil, guard.line(sequence(
+		command("set-option", "-s", observe.OptionWaitingUntil, strconv.FormatInt(a.Waiting.Until, 10)),
+		command("set-option", "-s", observe.OptionWaitingLongest, a.Waiting.Longest),
+		command("set-option", "-s", observe.OptionWaiting, count),
+		command("display-message", "-p", tokenDone),
+	))...))
 }
 
 // keepServer claims a server anew that has been ours all the time, and that

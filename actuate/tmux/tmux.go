@@ -42,6 +42,9 @@ type Config struct {
 	StateDir, RuntimeDir string
 	// Conf is the absolute path of the server's configuration file.
 	Conf string
+	// Include and Undo are the absolute paths of files that need not be there: what the
+	// person's own file asks for, and what takes back what such files have asked for.
+	Include, Undo string
 	// Shell reaches the launcher for shell modes Interactive and Login.
 	Shell Shell
 	// LaunchExtra are further arguments of the launcher.
@@ -87,6 +90,8 @@ func (t *Actuator) Do(ctx context.Context, a actuate.Action) actuate.Outcome {
 		return t.killPane(ctx, a)
 	case actuate.ActionRelease:
 		return t.release(ctx, a)
+	case actuate.ActionShowWaiting:
+		return t.showWaiting(ctx, a)
 	case actuate.ActionKeepServer:
 		return t.keepServer(ctx, a)
 	case actuate.ActionClearBuffers:

@@ -106,6 +106,7 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 	var wg sync.WaitGroup
 	wg.Go(func() { serveAPI(ctx, settings.Paths.APISocket(), served{c, reloads}, log) })
 	wg.Go(func() { reloads.run(ctx, hangUp) })
+	wg.Go(func() { reloads.tmux.run(ctx) })
 	wg.Go(func() { guard(ctx, held, cancel, log) })
 	result := make(chan error, 1)
 	if once {

@@ -41,6 +41,8 @@ type reloader struct {
 	recorder *status.Recorder
 	// apply puts the settings of the controller in force.
 	apply func(controller.Settings)
+	// tmux is the configuration of the tmux server.
+	tmux *tmuxConfiguration
 
 	mu      sync.Mutex
 	running *config.Effective
@@ -120,6 +122,10 @@ func (r *reloader) reload(asked bool) {
 	r.mu.Unlock()
 	if len(changed) > 0 {
 		r.putInForce(inUse)
+	}
+	if len(changed) > 0 || asked {
+		r.tmux.use(inUse)
+		r.tmux.look(asked)
 	}
 	if news || mended || asked {
 		r.log.Info("Reloaded settings", "settings", inUse.File, "changed", changed, "needRestart", waiting)
@@ -202,7 +208,7 @@ func (s served) Status() server.DaemonStatus {
 	st := s.Controller.Status()
 	s.settings.mu.Lock()
 	defer s.settings.mu.Unlock()
-	st.Problems = append(slices.Clone(s.settings.problems), st.Problems...)
+	st.Problems = slices.Concat(s.settings.problems, s.settings.tmux.Problems(), st.Problems)
 	return st
 }
 

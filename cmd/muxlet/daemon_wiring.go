@@ -23,7 +23,6 @@ import (
 	actuatetmux "github.com/muxlet/muxlet/actuate/tmux"
 	"github.com/muxlet/muxlet/actuate/workspace"
 	"github.com/muxlet/muxlet/config"
-	tmuxconf "github.com/muxlet/muxlet/config/tmux"
 	"github.com/muxlet/muxlet/controller"
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
@@ -52,6 +51,8 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the muxlet program: %w", err)
 	}
+	configuration := newTmuxConfiguration(s, muxletCommand(self, s))
+	reloads.tmux = configuration
 	deaths, err := process.NewWatcher(deathPoll, clock.RealClock{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("watch processes: %w", err)
@@ -72,8 +73,12 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 	if err != nil {
 		return nil, nil, errors.Join(err, deaths.Close())
 	}
-	conf := filepath.Join(s.RuntimeDir, tmuxConf)
-	wire := wiring{Effective: s, self: self, shell: shell, conn: conn, conf: conf, uid: g.uid}
+	configuration.log, configuration.tell = log, reloads.tell
+	configuration.trial = &actuatetmux.Trial{
+		Conf: configuration.confFile(),
+		Conn: &tmux.Conn{Socket: filepath.Join(s.Paths.SocketDir(), "include.sock"), Command: s.Tmux.Command, Env: base},
+	}
+	wire := wiring{Effective: s, self: self, shell: shell, conn: conn, configuration: configuration, uid: g.uid}
 	c = controller.New(controller.Options{
 		Log: log, Clock: clock.RealClock{}, NewID: uuid.NewString, Version: version,
 		Initial:  controllerSettings(s),
@@ -84,11 +89,12 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
 		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths, Limits: process.Limits,
 		Clients: &observeclient.Eyes{}, Prober: probe.Runner{}, Reports: reports, Hooks: client.Hooks{Self: self, StateDir: s.StateDir},
-		ClaimInstance: instance.claim, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
+		ClaimInstance: instance.claim, TmuxConfiguration: configuration.Name, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
 		Notifier:   notify.Person{Environ: g.environ(), Home: g.home, Conn: conn},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder, TurnStore: turn.NewStore(s.StateDir, wallClock, reloads.turnLimits),
 	})
+	configuration.changed = c.Reconfigure
 	conn.BinaryOf, conn.SocketOf = c.ServerBinary(process.Executable), c.RecordedSocket
 	return c, func() { _, _ = deaths.Close(), reports.Close() }, wire.prepareRuntime()
 }
@@ -139,16 +145,18 @@ func ticksOf(pid int) uint64 {
 // wiring is what the actuators and the runtime directory are made of.
 type wiring struct {
 	*config.Effective
-	self, conf string
-	shell      actuatetmux.Shell
-	conn       *tmux.Conn
-	uid        int
+	self          string
+	configuration *tmuxConfiguration
+	shell         actuatetmux.Shell
+	conn          *tmux.Conn
+	uid           int
 }
 
 func (w wiring) actuator(instance string) actuate.Actuator {
 	return actuate.Route{
 		Tmux: actuatetmux.New(actuatetmux.Config{
-			Conn: w.conn, Instance: instance, Binary: w.self, StateDir: w.StateDir, RuntimeDir: w.RuntimeDir, Conf: w.conf, Shell: w.shell,
+			Conn: w.conn, Instance: instance, Binary: w.self, StateDir: w.StateDir, RuntimeDir: w.RuntimeDir, Shell: w.shell,
+			Conf: w.configuration.confFile(), Include: w.configuration.includeFile(), Undo: w.configuration.undoFile(),
 		}),
 		Client: client.Actuator{},
 	}
@@ -162,10 +170,7 @@ func (w wiring) prepareRuntime() error {
 			return err
 		}
 	}
-	if err := os.WriteFile(w.conf, tmuxconf.Conf, 0o600); err != nil {
-		return fmt.Errorf("write tmux configuration: %w", err)
-	}
-	return nil
+	return w.configuration.write()
 }
 
 // baseEnvironment is what tmux, and clients of shellMode None, get of the

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	head    = "S\t~m1~\t4711\t1700000000\t3.3a\t0\t1~m1~inst~m1~\n"
+	head    = "S\t~m1~\t4711\t1700000000\t3.3a\t0\t1~m1~inst~m1~conf~m1~\n"
 	row     = "%0\t@0\t$0\t4712\t0\t\t\t0\tname~m1~i~m1~u~m1~n~m1~3~m1~a~m1~client~m1~i.u~m1~4712~m1~\n"
 	deadRow = "%1\t@1\t$1\t4713\t1\t\t9\t1\tother~m1~~m1~~m1~~m1~~m1~~m1~~m1~~m1~~m1~\n"
 	tail    = "E\n"

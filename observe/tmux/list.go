@@ -79,7 +79,7 @@ func (c *Conn) list(ctx context.Context, now func() time.Time, filter ...string)
 	}
 	answer.Listing = observe.Listing{
 		Began: began, Ended: ended, Server: l.server, Panes: l.panes(), Sessions: l.sessions(),
-		Owned: l.owned(), Lapsed: l.lapsed,
+		Owned: l.owned(), Configuration: l.configuration, Lapsed: l.lapsed,
 	}
 	answer.Listing.Server.Socket = socket
 	if c.TicksOf != nil {
@@ -95,7 +95,8 @@ func serverFormat(mark string) string {
 	for _, option := range keepOptions {
 		fields = append(fields, "#{"+option+"}")
 	}
-	return strings.Join(fields, "\t") + mark + "#{" + observe.OptionServerInstance + "}" + mark
+	return strings.Join(fields, "\t") + mark + "#{" + observe.OptionServerInstance + "}" + mark +
+		"#{" + observe.OptionConfiguration + "}" + mark
 }
 
 // rowFormat is the line of one pane: fields between TABs, then the labels, each

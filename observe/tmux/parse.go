@@ -17,6 +17,8 @@ import (
 // listing is a complete answer as tmux gave it.
 type listing struct {
 	server observe.Server
+	// configuration is what the server was given last.
+	configuration string
 	// lapsed are the keepOptions that are not off.
 	lapsed []string
 	// rows as listed: a pane of a linked window has several.
@@ -65,14 +67,14 @@ func parse(stdout string, empty bool) (listing, error) {
 		return listing{}, err
 	}
 	parts := strings.Split(stdout[2+len(mark)+1:], mark)
-	if len(parts) < 3 {
+	if len(parts) < 4 {
 		return listing{}, errors.New("the listing of tmux broke off in its first line")
 	}
 	server, lapsed, err := parseServer(parts[0], parts[1])
 	if err != nil {
 		return listing{}, err
 	}
-	rest := parts[2:]
+	rest := parts[3:]
 	width := 1 + len(labelOptions)
 	if len(rest)%width != 1 {
 		return listing{}, errors.New("the listing of tmux broke off, or a row has a wrong number of fields")
@@ -81,7 +83,7 @@ func parse(stdout string, empty bool) (listing, error) {
 	if err != nil {
 		return listing{}, err
 	}
-	l := listing{server: server, lapsed: lapsed, front: front, rows: make([]observe.Pane, 0, len(rest)/width)}
+	l := listing{server: server, configuration: parts[2], lapsed: lapsed, front: front, rows: make([]observe.Pane, 0, len(rest)/width)}
 	for at := 0; at+width <= len(rest); at += width {
 		pane, err := parseRow(rest[at], rest[at+1:at+width])
 		if err != nil {
