@@ -179,6 +179,9 @@ type Options struct {
 	// TmuxConfiguration names the configuration that the tmux server is to have; nil, or an
 	// empty name, leaves a server of ours with the one that it has.
 	TmuxConfiguration func() string
+	// ShowWaitingAfter is how long a change of who waits for a person is gathered before the
+	// status line of the tmux server is told; 0: it is told nothing.
+	ShowWaitingAfter time.Duration
 	// PrepareRuntime makes the runtime directory and what must be in it.
 	PrepareRuntime func() error
 	// NewActuator makes the actuator once the instance is known.
@@ -206,7 +209,9 @@ type Controller struct {
 	// reread asks for a look at everything under them.
 	reloaded atomic.Pointer[Settings]
 	reread   chan struct{}
-	queue    workqueue.TypedDelayingInterface[string]
+	// waitingDue asks for a look at who waits for a person.
+	waitingDue chan struct{}
+	queue      workqueue.TypedDelayingInterface[string]
 	// screensDue has the sessions whose screens are to be looked at.
 	screensDue workqueue.TypedDelayingInterface[string]
 	// probes has those whose clients are to be asked whether they are alive.
@@ -286,6 +291,8 @@ func New(o Options) *Controller {
 		classes:  map[string]*spec.ClientClass{},
 		loaded:   make(chan struct{}),
 		reread:   make(chan struct{}, 1),
+
+		waitingDue: make(chan struct{}, 1),
 	}
 	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
 	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
@@ -340,6 +347,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if c.Notifier != nil {
 		wg.Go(func() { c.notifyPeople(ctx) })
 	}
+	wg.Go(func() { c.watchWaiting(ctx) })
 	c.enqueue(serverKey, c.Clock.Now())
 	c.watchManifests(ctx)
 	c.queue.ShutDown()

@@ -31,6 +31,8 @@ type session struct {
 	// changes it. Nil before the first time.
 	published     *spec.Session
 	publishedSpec *spec.SessionSpec
+	// waits is true while what is served waits for a person.
+	waits bool
 	// created is when the session was first seen by this daemon, for one without a
 	// record.
 	created time.Time

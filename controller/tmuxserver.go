@@ -74,6 +74,7 @@ func (c *Controller) recordServer(s observe.Server) error {
 		c.eyes.forget(before.Process)
 	}
 	c.watchServer(s)
+	c.tellWaiting()
 	c.Log.Info("Recorded tmux server", "serverPID", s.Process.PID, "version", s.Version, "socket", s.Socket)
 	return nil
 }
@@ -152,6 +153,9 @@ func (c *Controller) spread(snap *snapshot) {
 	}
 	c.resyncDue, c.freshDue = false, false
 	c.mu.Unlock()
+	if changed {
+		c.tellWaiting()
+	}
 	if lost {
 		c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonServerLost, Message: "The tmux server is gone with every pane in it"})
 	}

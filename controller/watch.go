@@ -33,6 +33,7 @@ func (c *Controller) publish(s *session) {
 	}
 	s.published, s.publishedSpec = c.compose(s), sp
 	c.journals.Sessions.Put(s.name, s.published)
+	c.noteWaiting(s, s.published)
 }
 
 // declared is what the session is declared as: by its record, or by its document
@@ -49,6 +50,7 @@ func (c *Controller) retract(s *session) {
 	if s.published != nil {
 		c.journals.Sessions.Delete(s.name)
 		s.published = nil
+		c.noteWaiting(s, nil)
 	}
 }
 

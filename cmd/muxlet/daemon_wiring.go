@@ -40,6 +40,9 @@ import (
 // deathPoll is how often deaths are looked for where the system gives no notice.
 const deathPoll = time.Second
 
+// showWaitingAfter is how long who waits for a person is gathered for the status line.
+const showWaitingAfter = 100 * time.Millisecond
+
 const passwdFile = "/etc/passwd"
 
 // tmuxConf is the name of the tmux server's configuration in the runtime directory.
@@ -89,7 +92,7 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
 		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths, Limits: process.Limits,
 		Clients: &observeclient.Eyes{}, Prober: probe.Runner{}, Reports: reports, Hooks: client.Hooks{Self: self, StateDir: s.StateDir},
-		ClaimInstance: instance.claim, TmuxConfiguration: configuration.Name, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
+		ClaimInstance: instance.claim, TmuxConfiguration: configuration.Name, ShowWaitingAfter: showWaitingAfter, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
 		Notifier:   notify.Person{Environ: g.environ(), Home: g.home, Conn: conn},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder, TurnStore: turn.NewStore(s.StateDir, wallClock, reloads.turnLimits),
