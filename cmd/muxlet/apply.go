@@ -198,7 +198,7 @@ func (g *globals) manifestRoots(ctx context.Context) ([]string, error) {
 	if g.given("manifests", "") != nil {
 		return settings.Manifests, nil
 	}
-	client := server.NewClient(settings.Paths.APISocket())
+	client := server.NewClient(g.apiSocket(settings))
 	defer client.Close()
 	status, err := client.Status(ctx)
 	switch {

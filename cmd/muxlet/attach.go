@@ -6,18 +6,21 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	tmuxconf "github.com/muxlet/muxlet/config/tmux"
 	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/observe/process"
 	"github.com/muxlet/muxlet/observe/tmux"
 	"github.com/muxlet/muxlet/spec"
 )
+
+// The keys of muxlet behind the prefix of tmux.
+const keyNext, keyPick = tmuxconf.KeyNext, tmuxconf.KeyPick
 
 func newAttachCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
@@ -25,8 +28,14 @@ func newAttachCommand(g *globals) *cobra.Command {
 		Short: "Bring a session up if it is down, and attach this terminal to it",
 		Long: "Attaches this terminal to a session. One without a client gets one first, also one that was\n" +
 			"terminated, has completed, or has its client on demand (provisioningPolicy: OnDemand); it comes\n" +
-			"back with its conversation. One that is suspended is left so: \"muxlet resume\" ends that.",
-		Example: "  muxlet attach checkout-bug",
+			"back with its conversation. One that is suspended is left so: \"muxlet resume\" ends that.\n\n" +
+			"A session is a session of tmux, with the keys of tmux. Behind the prefix, which is C-b unless\n" +
+			"the settings say another (tmux.prefix), these are muxlet's own:\n\n" +
+			"  " + keyNext + "   go to the session that waits longest for you, as \"muxlet next\" does\n" +
+			"  " + keyPick + "   pick a session from the list of all, as \"muxlet pick\" does\n" +
+			"  d   detach: the session goes on\n\n" +
+			"Within a session of muxlet the terminal is switched to the other one.",
+		Example: "  muxlet attach checkout-bug\n  muxlet next\n  muxlet pick",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := sessionNames(args)
@@ -38,8 +47,12 @@ func newAttachCommand(g *globals) *cobra.Command {
 	}
 }
 
-func (g *globals) attach(ctx context.Context, name string) error {
-	if !g.interactive() {
+// attach brings a session up and shows it in this terminal.
+func (g *globals) attach(ctx context.Context, name string) error { return g.attachIn(ctx, name, "") }
+
+// attachIn is attach for a client of muxlet's own tmux server, if one is named.
+func (g *globals) attachIn(ctx context.Context, name, tmuxClient string) error {
+	if tmuxClient == "" && !g.interactive() {
 		return fmt.Errorf("session %q cannot be attached here: standard input is not a terminal; \"muxlet logs %s\" prints what it shows", name, name)
 	}
 	client, err := g.client()
@@ -55,7 +68,7 @@ func (g *globals) attach(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return g.enter(program, session.Status.Tmux, g.targetOf(ctx, program, session.Status.Tmux))
+	return g.enter(ctx, program, session.Status.Tmux, tmuxClient)
 }
 
 // bringUp gives the session once it has a pane, and asks for a client if there
@@ -109,19 +122,22 @@ func attachable(s *spec.Session) bool {
 }
 
 // enter becomes the tmux client that shows the pane. Within muxlet's own server
-// the present client is switched; within another tmux it is nested.
-func (g *globals) enter(program string, at *spec.TmuxStatus, target string) error {
-	env := g.environ()
+// the present client, or the one that is named, is switched; within another tmux it is nested.
+func (g *globals) enter(ctx context.Context, program string, at *spec.TmuxStatus, tmuxClient string) error {
+	env, target := g.environ(), g.targetOf(ctx, program, at)
 	argv := append([]string{"tmux"}, attachArgs(at.Socket, target)...)
 	switch outer := outerSocket(env); {
+	case tmuxClient != "":
+		argv = []string{"tmux", "-u", "-S", at.Socket, "switch-client", "-c", tmuxClient, "-t", target}
 	case outer == "":
 	case sameSocket(outer, at.Socket):
 		argv = []string{"tmux", "-u", "-S", at.Socket, "switch-client", "-t", target}
 	default:
-		g.complain(nestedHint)
+		hint := g.nestedHint(ctx, program, outer, at.Socket)
+		g.complain("%s", hint)
 		// tmux discards what is not read of a terminal that it takes (3.3a, tcflush): the
 		// hint is in its status line as well.
-		argv = append(argv, ";", "display-message", "-d", "5000", nestedHint)
+		argv = append(argv, ";", "display-message", "-d", "5000", tmuxText(hint))
 		env = slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
 			return strings.HasPrefix(variable, "TMUX=") || strings.HasPrefix(variable, "TMUX_PANE=")
 		})
@@ -131,9 +147,6 @@ func (g *globals) enter(program string, at *spec.TmuxStatus, target string) erro
 	}
 	return nil
 }
-
-// nestedHint is for who attaches inside a tmux that is not muxlet's.
-const nestedHint = "Attaching inside another tmux: press its prefix twice to reach the inner one."
 
 // attachArgs are the arguments by which tmux attaches to the target.
 func attachArgs(socket, target string) []string {
@@ -156,28 +169,6 @@ func (g *globals) targetOf(ctx context.Context, program string, at *spec.TmuxSta
 		session = at.Session
 	}
 	return session + ":." + at.Pane
-}
-
-// sameSocket says whether two paths lead to one tmux server.
-func sameSocket(a, b string) bool {
-	if a == b {
-		return true
-	}
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
-}
-
-// outerSocket is the socket of the tmux that this runs in: the first field of
-// TMUX, which is socket,pid,session.
-func outerSocket(env []string) string {
-	for _, variable := range env {
-		if value, ok := strings.CutPrefix(variable, "TMUX="); ok {
-			socket, _, _ := strings.Cut(value, ",")
-			return socket
-		}
-	}
-	return ""
 }
 
 // tmuxProgram is the running server's own program, since a tmux of another version

@@ -76,7 +76,7 @@ func TestAttachWithinAnotherTmuxIsNestedWithAHint(t *testing.T) {
 	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 5)))
 	done := c.terminal("/tmp/tmux-0/default,123,4")
 	assert.Equal(t, 0, c.run("attach", "a"))
-	assert.Equal(t, slices.Concat(attachLine, []string{";", "display-message", "-d", "5000", nestedHint}), done.argv)
+	assert.Equal(t, slices.Concat(attachLine, []string{";", "display-message", "-d", "5000", "Attaching inside another tmux: press its prefix twice to reach the inner one."}), done.argv)
 	assert.Equal(t, []string{"TERM=xterm", "TMUX_TMPDIR=/elsewhere"}, done.env)
 	assert.Equal(t, "Attaching inside another tmux: press its prefix twice to reach the inner one.\n", c.errOut)
 }
@@ -222,4 +222,16 @@ func TestTheAttachLineShowsExactlyThePane(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 	require.NoError(t, terminal.Close())
 	<-copied
+}
+
+// In a pane of muxlet's server the daemon is found although nothing says where it is.
+func TestInAPaneOfMuxletsTheDaemonIsFound(t *testing.T) {
+	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 5)))
+	delete(c.env, "MUXLET_RUNTIME_DIR")
+	assert.Equal(t, exitError, c.run("get"))
+	c.terminal(filepath.Join(c.dir, "run", "tmux.sock") + ",123,4")
+	assert.Equal(t, 0, c.run("get"))
+	assert.Contains(t, c.out, "a ")
+	c.terminal(filepath.Join(c.dir, "run", "other.sock") + ",123,4")
+	assert.Equal(t, exitError, c.run("get"))
 }

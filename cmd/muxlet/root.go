@@ -126,6 +126,7 @@ func newRootCommand(g *globals) *cobra.Command {
 		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newExplainCommand(g), newDoctorCommand(g), newVersionCommand(g), newHookCommand(),
 		newWaitCommand(g),
 		newTopCommand(g),
+		newNextCommand(g), newPickCommand(g),
 	)
 	g.addCompletion(root)
 	addHelp(root)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/muxlet/muxlet/config"
 	"github.com/muxlet/muxlet/controller/server"
@@ -67,7 +68,26 @@ func (g *globals) client() (*server.Client, error) {
 	if err != nil {
 		return g.clientDespite(err)
 	}
-	return server.NewClient(settings.Paths.APISocket()), nil
+	return server.NewClient(g.apiSocket(settings)), nil
+}
+
+// apiSocket is where the daemon of the settings answers. In a pane of muxlet's own tmux server
+// there is often no XDG_RUNTIME_DIR: where nobody told the runtime directory, and there is no
+// daemon in the usual one, that server's is meant.
+func (g *globals) apiSocket(settings *config.Effective) string {
+	socket := settings.Paths.APISocket()
+	if settings.Origin["runtimeDir"] != config.OriginDefault {
+		return socket
+	}
+	if _, err := os.Stat(socket); err == nil {
+		return socket
+	}
+	outer := outerSocket(g.environ())
+	around := config.Paths{RuntimeDir: filepath.Dir(outer), UID: g.uid}
+	if _, err := os.Stat(around.APISocket()); err != nil || outer != around.TmuxSocket() {
+		return socket
+	}
+	return around.APISocket()
 }
 
 // clientDespite is for a daemon that goes on with its earlier settings while the

@@ -69,7 +69,7 @@ func TestAProgramGetsItsErrorsAsAStatus(t *testing.T) {
 func TestUsageErrorsExitTwoAndSayWhereTheHelpIs(t *testing.T) {
 	c := newCLI(t, newFakeDaemon())
 	for _, test := range []struct{ line, message string }{
-		{"gett", "Error: unknown command \"gett\" for \"muxlet\"\n\nDid you mean this?\n\tget\nSee \"muxlet --help\".\n"},
+		{"gett", "Error: unknown command \"gett\" for \"muxlet\"\n\nDid you mean this?\n\tget\n\tnext\nSee \"muxlet --help\".\n"},
 		{"statsu", "Error: unknown command \"statsu\" for \"muxlet\"\nSee \"muxlet --help\".\n"},
 		{"get --nope", "Error: unknown flag: --nope\nSee \"muxlet get --help\".\n"},
 		{"get --all", ""}, {"suspend a --all", "Error: names cannot be given together with -l or --all\nSee \"muxlet suspend --help\".\n"},

@@ -48,8 +48,9 @@ func Render(s Settings) []byte {
 	if strings.ContainsFunc(strings.Join(s.Command, ""), unicode.IsControl) {
 		return []byte(b.String())
 	}
-	// A format: each # of a path is doubled. run-shell -b shows nothing of what is printed.
-	next := plain(shell(s.Command)) + " next --client #{q:client_name}"
+	// A format: each # of a path is doubled. What is printed, and an exit code, would be shown
+	// over the pane.
+	next := plain(shell(s.Command)) + " next --client #{q:client_name} >/dev/null 2>&1 || true"
 	line("bind-key", "-N", "Go to the session that waits longest", "-T", "prefix", KeyNext, "run-shell", "-b", next)
 	popup := []string{"display-popup", "-E", "-w", "80%", "-h", "70%"}
 	for _, word := range s.Command {
