@@ -25,7 +25,7 @@ func sampleFiles(t testing.TB) map[string][]byte {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		if bytes.Contains(data, []byte("apiVersion: "+GroupVersion.String())) {
+		if bytes.Contains(data, []byte("\napiVersion: "+GroupVersion.String())) { // behind the comment
 			files[path] = data
 		}
 		return err

@@ -8,6 +8,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -98,7 +99,9 @@ var sampleTests = map[string]func(*sampleWorld){
 	"setups/logs.yaml":        logs,
 	"setups/secrets.yaml":     secrets,
 	"setups/adopted.yaml":     adopted,
+	"setups/probe.yaml":       probe,
 	"settings/laptop.yaml":    laptop,
+	"settings/defaults.yaml":  twoLines,
 	"settings/many-sessions.yaml": func(w *sampleWorld) {
 		w.settings()
 		assert.Contains(w, w.does("config", "view"), "maxInFlight: 32 # file")
@@ -263,6 +266,35 @@ func laptop(w *sampleWorld) {
 	w.settings()
 	w.runs("of-the-repository")
 	w.runs("mine")
+}
+
+// probe is a server whose probe fails: it is replaced, which takes its third answer. The
+// periods of the sample are those of people, so the test shortens them.
+func probe(w *sampleWorld) {
+	program := filepath.Join(w.dir, "bin/curl")
+	w.write(program, "#!/bin/sh\n[ ! -e '"+w.dir+"/down' ]\n")
+	require.NoError(w, os.Chmod(program, 0o755))
+	text := strings.Replace(w.read(w.path()), "initialDelaySeconds: 20", "initialDelaySeconds: 0\n    periodSeconds: 1", 1)
+	w.write("probe.yaml", text)
+	w.start()
+	w.becomes("shop-api", "running", isRunning)
+	w.started("shop-api", w.work, "npm run api")
+	w.write(w.dir+"/down", "")
+	w.becomes("shop-api", "replaced", func(s *spec.Session) bool { return s.Status.Client.Incarnation == 2 })
+	require.NoError(w, os.Remove(w.dir+"/down"))
+	assert.Equal(w, spec.ReasonLivenessProbeFailed, w.get("shop-api").Status.Client.LastTermination.Reason)
+}
+
+// twoLines is a session of which everything is said in the settings.
+func twoLines(w *sampleWorld) {
+	w.write("checkout-bug.yaml", "apiVersion: muxlet.dev/v1alpha1\nkind: Session\nmetadata: {name: checkout-bug}\n")
+	w.settings()
+	s := w.ready("checkout-bug")
+	assert.Equal(w, spec.ClassClaude, s.Spec.ClientClassName)
+	assert.Equal(w, w.work, s.Status.Workspace.Path)
+	client := w.clients("checkout-bug")[0]
+	assert.Contains(w, client.argv, "--model opus")
+	assert.Equal(w, "true", client.variable("EDITOR"))
 }
 
 // A sample that nobody tries is found.
