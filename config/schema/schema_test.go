@@ -13,6 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/muxlet/muxlet/spec"
 )
 
 // texts are all YAML texts of the tree that a person could copy, by where they are.
@@ -118,4 +121,24 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		walk(kind.Words[0], s)
 		assert.Greater(t, fields, 15, kind.Kind)
 	}
+}
+
+// What get -o yaml prints can be put into a file, and an editor finds nothing wrong there.
+func TestTheSchemasAcceptWhatIsServed(t *testing.T) {
+	manifest := validator(t, ManifestFile)
+	for _, class := range spec.BuiltInClasses() {
+		require.NoError(t, manifest.Validate(asJSON(t, class)), class.Name)
+	}
+	decoded := spec.DecodeFile("f", []byte(head+"spec: {workspace: {directory: /x}, livenessProbe: {exec: {command: [a]}}}\n"))
+	s := decoded.Items[0].Session
+	require.NotNil(t, s)
+	now := metav1.Now().Rfc3339Copy()
+	s.UID, s.Generation, s.ResourceVersion, s.CreationTimestamp = "u", 3, "7", now
+	s.Status = spec.SessionStatus{
+		Conditions:   []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: now}},
+		Client:       spec.ClientStatus{Incarnation: 2, Pid: 7, StartedAt: &now, LastTermination: &spec.Termination{Reason: "Killed", FinishedAt: now}},
+		Conversation: &spec.ConversationStatus{ID: "a", History: []spec.PastConversation{{ID: "b", ReplacedAt: now, Reason: "Cleared"}}},
+		Activity:     &spec.ActivityStatus{State: spec.ActivityIdle, Since: now},
+	}
+	require.NoError(t, manifest.Validate(asJSON(t, s)))
 }
