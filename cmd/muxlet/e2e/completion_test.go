@@ -74,6 +74,7 @@ var inShells = []struct{ begun, whole string }{
 	{"muxlet get --sort-by .status.client.incar", ".status.client.incarnation"},
 	{"muxlet suspend -l repo=s", "repo=shop"},
 	{"muxlet wait docs --for condition=Inp", "condition=InputRequired"},
+	{"muxlet explain session.spec.worksp", "session.spec.workspace"},
 }
 
 func TestBashCompletes(t *testing.T) {
