@@ -52,6 +52,11 @@ type pass struct {
 	waiting Verdict
 	// waitingOf is the turn that waiting is about.
 	waitingOf string
+	// edit is what rule Update waits for.
+	edit edit
+	// left is why the conversation was put into the history by this pass; empty when it
+	// was not.
+	left string
 	// wantsHand is true when what is next needs a look at the client's screen that nobody
 	// has made.
 	wantsHand bool

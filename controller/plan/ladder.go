@@ -126,6 +126,7 @@ func (p *pass) leave(reason, why string) {
 	if c == nil {
 		return
 	}
+	p.left = why
 	p.rec.Retire(reason, p.Now)
 	if _, known := p.rec.Past(c.ID); !known {
 		return

@@ -33,15 +33,18 @@ func (p *pass) update() bool {
 	changed := strings.Join(fields, ", ")
 	p.plan.PendingReason = spec.ReasonUpdatePending
 	if why := p.unstartable(); why != "" {
+		p.edit = editHindered
 		p.plan.Pending = fmt.Sprintf("%s changed: the client is kept, since no other could be started: %s", changed, why)
 		return false
 	}
 	switch p.rec.Spec.UpdateStrategy.Type {
 	case spec.UpdateOnRestart:
+		p.edit = editAtRestart
 		p.plan.Pending = fmt.Sprintf("%s changed: waits for the next restart (updateStrategy OnRestart)", changed)
 		return false
 	case spec.UpdateWhenIdle:
 		if until := p.busyUntil(c); until != "" {
+			p.edit = editWhenIdle
 			p.plan.Pending = fmt.Sprintf("%s changed: waits until %s (updateStrategy WhenIdle)", changed, until)
 			return false
 		}

@@ -220,6 +220,7 @@ func (w *world) verify(a *record.Attempt) string {
 
 // wake makes b a client that runs what a says.
 func (w *world) wake(b *body, a *record.Attempt) {
+	w.executed = append(w.executed, *a)
 	b.executedAt, b.blank, b.asks, b.since = w.now, w.one(30), w.one(10), w.now
 	w.sicken(b)
 	if a.Order.Class == nil {
@@ -248,7 +249,7 @@ func (w *world) wake(b *body, a *record.Attempt) {
 		w.report(b, false)
 	}
 	w.given[b.conversation], w.told = true, b.conversation
-	if t := w.transcripts[b.conversation]; t != nil && t.there {
+	if t := w.transcripts[b.conversation]; t != nil && t.there && !w.kind {
 		w.end(b, &observe.Exit{Code: 1}) // already in use
 		return
 	}

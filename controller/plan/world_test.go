@@ -61,6 +61,8 @@ type world struct {
 	desired  Desired
 	blind    bool
 	restart  bool // the daemon is new
+	kind     bool // nothing goes wrong
+	executed []record.Attempt
 	ids      int
 	// spent is the highest number that a client was executed with; forgetful is
 	// set once the disk was rolled back, after which numbers can come again.
@@ -79,7 +81,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-func (w *world) one(n int) bool { return w.rand.IntN(n) == 0 }
+func (w *world) one(n int) bool { return !w.kind && w.rand.IntN(n) == 0 }
 
 func (w *world) find(p observe.Process) *body {
 	for _, b := range w.bodies {
