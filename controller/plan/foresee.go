@@ -134,6 +134,7 @@ func (c *course) step(p *pass) bool {
 		// Whether it will be idle is not known while it starts.
 		in.Sight = observe.Sight{At: latest(in.Now, p.rec.Client.StartedAt), Activity: spec.ActivityWorking}
 	}
+	sameTalk := sameConversation(in.Record.Conversation, p.rec.Conversation)
 	in.Record, in.Heard, in.HandOver = p.rec.Copy(), nil, HandOver{}
 	in.FirstLook = in.FirstLook && !p.plan.Looked
 	in.Turns = slices.DeleteFunc(slices.Clone(p.turns), func(t turn.Turn) bool { return t.Phase == turn.Over })
@@ -154,9 +155,14 @@ func (c *course) step(p *pass) bool {
 	case p.plan.NextAttempt.After(in.Now) && (c.ended || p.plan.Verdict.Rule == "Hold"):
 		in.Now, c.delay = p.plan.NextAttempt, p.plan.Verdict
 	default:
-		return p.plan.Same || p.plan.RequeueAfter == soon
+		// Of another conversation it was not looked for yet where its client keeps it.
+		return p.plan.Same || p.plan.RequeueAfter == soon || !sameTalk
 	}
 	return true
+}
+
+func sameConversation(a, b *record.Conversation) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.ID == b.ID
 }
 
 // ends: a process that is to be ended has ended, and with it what it has left where

@@ -92,7 +92,9 @@ func (v *verdicts) startOf(in Input, p Plan, a *record.Attempt) {
 		return
 	}
 	h := in.Hold
-	v.must(h.Reason == "" || in.Record.Demand != nil || in.Record.Intent != nil || !h.Until.IsZero() && !h.Until.After(in.Now), "a start while the credential is held")
+	// An edit lets a demand that its client gives back be tried once more.
+	givenBack := in.Record.Client != nil && in.Record.Client.Demand != nil
+	v.must(h.Reason == "" || in.Record.Demand != nil || givenBack || in.Record.Intent != nil || !h.Until.IsZero() && !h.Until.After(in.Now), "a start while the credential is held")
 	b := p.Record.Block
 	v.must(b == nil || b.Reason == spec.ReasonRecordQuarantined && !class.converses(), "a start although a block stands")
 	v.must(a.Order.Directory == in.Workspace.Path, "a start in a directory that nobody has looked at")
