@@ -13,6 +13,7 @@ import (
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/manifest"
 )
 
 // classOf is the client class of a spec, from what is declared now or built in; nil
@@ -26,11 +27,16 @@ func (c *Controller) classOf(r record.Record, sp *spec.SessionSpec) *plan.Class 
 
 // resolveClass is classOf. c.mu is held.
 func (c *Controller) resolveClass(r record.Record, sp *spec.SessionSpec) *plan.Class {
+	return classIn(&c.desired, r, sp)
+}
+
+// classIn is the class of a spec by a set of documents.
+func classIn(set *manifest.DesiredSet, r record.Record, sp *spec.SessionSpec) *plan.Class {
 	name := sp.ClientClassName
 	if name == "" {
 		name = spec.ClassExec
 	}
-	class, doubt := c.desired.Class(name)
+	class, doubt := set.Class(name)
 	if class == nil || doubt != "" && r.Class != nil && r.ClassName == name {
 		return nil
 	}
@@ -224,6 +230,15 @@ func mayTry(s *session, in *plan.Input, sp *spec.SessionSpec) bool {
 func (c *Controller) claim(s *session, id string, adopt bool) (rival string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if rival = c.rivalOf(s, id, adopt); rival == "" {
+		c.claims[id] = s.name
+	}
+	return rival
+}
+
+// rivalOf is the session that has the conversation id, or is to have it before s; empty
+// for none. c.mu is held.
+func (c *Controller) rivalOf(s *session, id string, adopt bool) string {
 	if owner := c.ownerOf(id, s); owner != nil && (adopt || c.claims[id] == owner.name || !succeeds(s, owner)) {
 		return owner.name
 	}
@@ -232,7 +247,6 @@ func (c *Controller) claim(s *session, id string, adopt bool) (rival string) {
 			return elder.name
 		}
 	}
-	c.claims[id] = s.name
 	return ""
 }
 

@@ -348,6 +348,16 @@ func (c *Controller) wishOf(s *session) wish {
 		}
 		return w
 	}
+	w.take(d)
+	if b, ok := c.bad[s.name]; ok && s.rec.UID == "" {
+		w.Refusal = badRecord(b)
+		w.problem = w.Refusal
+	}
+	return w
+}
+
+// take is what one document, or its absence, asks for.
+func (w *wish) take(d manifest.Desired) {
 	w.presence = d.Presence
 	w.File, w.source.File, w.source.Line = d.File, d.File, d.Line
 	if d.Session != nil {
@@ -361,11 +371,6 @@ func (c *Controller) wishOf(s *session) wish {
 	case manifest.Settling, manifest.Present, manifest.PresenceUnknown:
 	}
 	w.takeProblems(d)
-	if b, ok := c.bad[s.name]; ok && s.rec.UID == "" {
-		w.Refusal = badRecord(b)
-		w.problem = w.Refusal
-	}
-	return w
 }
 
 // takeProblems notes what is wrong with the document, and whether that is a

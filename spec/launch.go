@@ -54,3 +54,15 @@ func ClassDiff(launched, wanted string) []string {
 
 // argv is what class exec runs.
 func argv(c *ClientSpec) []string { return slices.Concat(c.Command, c.Args) }
+
+// LaunchedAs is wanted as a client has it that was started from launched: with the
+// fields of that one that LaunchDiff compares. Neither is changed.
+func LaunchedAs(launched, wanted *SessionSpec) *SessionSpec {
+	was, is := launched.DeepCopy(), wanted.DeepCopy()
+	SetDefaults(was)
+	is.ClientClassName, is.Workspace.Directory, is.Conversation.ID = was.ClientClassName, was.Workspace.Directory, was.Conversation.ID
+	startArgs := is.Client.StartArgs
+	is.Client = was.Client
+	is.Client.StartArgs = startArgs
+	return is
+}

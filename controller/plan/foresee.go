@@ -21,6 +21,7 @@ type Outlook interface {
 	// directories that DirectoryOf names.
 	Workspace(rec *record.Record, s *spec.SessionSpec) Workspace
 	// Evidence of a conversation, and the other session that has it; empty when none has.
+	// The session's own client is no Holder: the next one comes when it has ended.
 	Evidence(ref observe.ConversationRef) (observe.Evidence, string)
 }
 

@@ -64,6 +64,11 @@ type Backend interface {
 	// Prune ends the removals that are held back. Without confirm it only says
 	// which would go.
 	Prune(ctx context.Context, confirm bool) (PruneResult, error)
+	// Diff tells what would be different if manifests said something else, and what comes
+	// of it. It changes nothing, and takes three seconds at most: what is not known by
+	// then is EffectUnknown. Errors: Invalid for a file that is not read,
+	// ServiceUnavailable before the manifests were read.
+	Diff(ctx context.Context, request DiffRequest) (DiffResult, error)
 	// Status of the daemon itself.
 	Status() DaemonStatus
 	// Healthy is nil while the daemon's loop turns.

@@ -308,3 +308,14 @@ func (l *logLines) all() []string {
 }
 
 var errBoom = errors.New("boom")
+
+func (f *fakeBackend) Diff(_ context.Context, request DiffRequest) (DiffResult, error) {
+	if err := f.note("Diff", len(request.Files)); err != nil {
+		return DiffResult{}, err
+	}
+	var result DiffResult
+	for _, file := range request.Files {
+		result.Sessions = append(result.Sessions, SessionDiff{Name: string(file.Content), File: file.Path, Effect: spec.Effect{Kind: spec.EffectStarted}})
+	}
+	return result, nil
+}

@@ -35,6 +35,7 @@ func Handler(backend Backend) http.Handler {
 		newRoute(classesPath+"/"+nameSegment, map[string]verb{http.MethodGet: api.getClass, http.MethodDelete: api.deleteClass}),
 		newRoute(eventsPath, map[string]verb{http.MethodGet: api.listEvents}),
 		newRoute(allEventsPath, map[string]verb{http.MethodGet: api.listEvents}),
+		newRoute(diffPath, map[string]verb{http.MethodPost: api.diff}),
 		newRoute(prunePath, map[string]verb{http.MethodPost: api.prune}),
 		newRoute(testNotificationPath, map[string]verb{http.MethodPost: api.testNotification}),
 		newRoute(statusPath, map[string]verb{http.MethodGet: api.status}),
@@ -79,8 +80,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// maxBodyBytes bounds what a request may send, but for a turn; else only delete options
-	// are read.
+	// maxBodyBytes bounds what a request may send, but for a turn and the files of a diff;
+	// else only delete options are read.
 	maxBodyBytes = 1 << 20
 	contentJSON  = "application/json"
 	contentText  = "text/plain; charset=utf-8"

@@ -26,8 +26,13 @@ const maxTurnBodyBytes = 8 << 20
 
 // bodyLimit is what a request may send.
 func bodyLimit(r *http.Request) int64 {
-	if r.Method == http.MethodPost && strings.TrimSuffix(r.URL.Path, "/") == turnsPath {
-		return maxTurnBodyBytes
+	if r.Method == http.MethodPost {
+		switch strings.TrimSuffix(r.URL.Path, "/") {
+		case turnsPath:
+			return maxTurnBodyBytes
+		case diffPath:
+			return maxDiffBodyBytes
+		}
 	}
 	return maxBodyBytes
 }

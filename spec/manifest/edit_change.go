@@ -74,6 +74,14 @@ func (c *Change) Check() error {
 	return c.source.writable()
 }
 
+// Texts are the file before and after the change; before is empty for one that is made.
+func (c *Change) Texts() (before, after []byte) {
+	if c.source != nil {
+		before = c.source.data
+	}
+	return before, c.edited
+}
+
 // configure makes the document say what is wanted.
 func (s *source) configure(want Declaration) (*Change, error) {
 	tree, err := want.tree()

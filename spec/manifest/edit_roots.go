@@ -31,6 +31,8 @@ type Editor struct {
 	reading Reading
 	places  map[Ref][]spec.Position
 	sources map[string]*source
+	// pretended are the files as they would be.
+	pretended map[string][]byte
 }
 
 // NewEditor reads the roots.
@@ -151,6 +153,26 @@ func (e *Editor) Write(c *Change) error {
 	return err
 }
 
+// Pretend goes on as if the change were written: what is worked out next stands beside
+// it. Nothing is written.
+func (e *Editor) Pretend(c *Change) {
+	if c.Outcome == Unchanged {
+		return
+	}
+	if e.pretended == nil {
+		e.pretended = map[string][]byte{}
+	}
+	e.pretended[c.File] = c.edited
+	if c.Outcome == Configured {
+		s := *c.source
+		s.data, s.decoded = c.edited, spec.DecodeFile(s.file, c.edited)
+		e.sources[c.File] = &s
+	}
+}
+
+// Pretended are the files as they would be, by path.
+func (e *Editor) Pretended() map[string][]byte { return e.pretended }
+
 // open decodes a file once for all of its documents.
 func (e *Editor) open(file string, r Ref) (*source, error) {
 	known := e.sources[file]
@@ -179,7 +201,7 @@ func (e *Editor) new(want Declaration) (*Change, error) {
 	if !endsLine(text) {
 		text = append(text, lineEndOf(text)...)
 	}
-	path, own := freeName(dir, want.Name)
+	path, own := e.freeName(dir, want.Name)
 	if !own {
 		// What has its own name may have been put there since the roots were read, and
 		// may be its document.
@@ -213,11 +235,14 @@ func (e *Editor) directory() (string, error) {
 
 // freeName is NAME.yaml, or NAME-2.yaml and so on when that is taken; own says
 // that it was not. An empty file is what a crash may leave of an earlier attempt.
-func freeName(dir, name string) (path string, own bool) {
+func (e *Editor) freeName(dir, name string) (path string, own bool) {
 	for n := 1; ; n++ {
 		path := filepath.Join(dir, name+".yaml")
 		if n > 1 {
 			path = filepath.Join(dir, fmt.Sprintf("%s-%d.yaml", name, n))
+		}
+		if _, taken := e.pretended[path]; taken {
+			continue
 		}
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode().IsRegular() && info.Size() == 0 {
