@@ -91,10 +91,24 @@ func (o *applyOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return worse(failed, o.applyAll(manifest.NewEditor(roots), in.documents))
+	return worse(failed, o.applyAll(manifest.NewEditor(roots), in.documents, o.effects(ctx, manifest.NewEditor(roots), in.documents)))
 }
 
-func (o *applyOptions) applyAll(editor *manifest.Editor, documents []manifest.Declaration) error {
+// effects are what a dry run says of each session. What cannot be worked out is told
+// when it is applied.
+func (o *applyOptions) effects(ctx context.Context, editor *manifest.Editor, documents []manifest.Declaration) foreseen {
+	if !o.dry() || o.output != "" {
+		return nil
+	}
+	for _, want := range documents {
+		if change, err := editor.Apply(want); err == nil {
+			editor.Pretend(change)
+		}
+	}
+	return o.effectsOf(ctx, editor.Pretended())
+}
+
+func (o *applyOptions) applyAll(editor *manifest.Editor, documents []manifest.Declaration, effects foreseen) error {
 	classes, err := o.classesIn(editor.Reading())
 	if err != nil {
 		return err
@@ -128,10 +142,14 @@ func (o *applyOptions) applyAll(editor *manifest.Editor, documents []manifest.De
 		}
 		suffix := ""
 		if o.dry() {
-			suffix = " (dry run)"
+			words, warning := effects.take(name)
+			if suffix = " (dry run)" + words; warning != "" {
+				o.complain("Warning: %s: %s.", name, warning)
+			}
 		}
 		return o.say("%s %s%s", name, change.Outcome, suffix)
 	})
+	failed = worse(failed, o.sayOthers(effects))
 	if created {
 		o.warnOfUnread(editor.Reading())
 	}

@@ -36,6 +36,10 @@ type fakeDaemon struct {
 	transcriptErr error
 	held          []server.HeldRemoval
 	asked         []string
+	// diff is the answer to every request of diffs.
+	diff      server.DiffResult
+	diffError error
+	diffs     []server.DiffRequest
 	// on is called for an intent with the session that it is about, without the
 	// lock; what it returns is the answer.
 	on func(f *fakeDaemon, intent, name string) error
@@ -116,6 +120,13 @@ func (f *fakeDaemon) DeleteClass(_ context.Context, name string) error {
 		f.removeClass(name)
 	}
 	return err
+}
+
+func (f *fakeDaemon) Diff(_ context.Context, request server.DiffRequest) (server.DiffResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.diffs = append(f.diffs, request)
+	return f.diff, f.diffError
 }
 
 // tell adds an event, or counts it once more.

@@ -69,7 +69,7 @@ func (g *globals) edit(ctx context.Context, target manifest.Ref) error {
 		return err
 	}
 	e := &editing{globals: g, original: original, path: path, last: original.Text}
-	return e.run()
+	return e.run(ctx)
 }
 
 // notDeclared is the error about what no file declares. A built-in class has no
@@ -107,7 +107,7 @@ type editing struct {
 }
 
 // run opens the editor until what it saves is valid or a person gives up.
-func (e *editing) run() error {
+func (e *editing) run(ctx context.Context) error {
 	head := e.head(nil)
 	for {
 		text, err := e.open(head)
@@ -124,7 +124,7 @@ func (e *editing) run() error {
 		invalid, isInvalid := errors.AsType[*manifest.InvalidError](err)
 		switch {
 		case !isInvalid:
-			return e.finish(change, err)
+			return e.finish(ctx, change, err)
 		case sameText(text, e.last):
 			return e.kept(fmt.Errorf("edit cancelled, no valid changes were saved: %w", e.inCopy(e.placed(invalid, text, e.above))))
 		}
@@ -243,9 +243,14 @@ func (e *editing) editor() []string {
 	return []string{"vi"}
 }
 
-// finish puts the text in its place.
-func (e *editing) finish(change *manifest.Change, err error) error {
+// finish puts the text in its place, and says what comes of it. That is asked before:
+// afterwards the daemon is at it.
+func (e *editing) finish(ctx context.Context, change *manifest.Change, err error) error {
+	var effects foreseen
 	if err == nil {
+		if _, after := change.Texts(); change.Outcome != manifest.Unchanged {
+			effects = e.effectsOf(ctx, map[string][]byte{change.File: after})
+		}
 		err = change.Write()
 	}
 	if err != nil {
@@ -258,7 +263,12 @@ func (e *editing) finish(change *manifest.Change, err error) error {
 		e.complain("Edit cancelled, no changes made.")
 		return nil
 	}
-	return e.say("%s edited", argumentOf(e.original.Ref))
+	name := argumentOf(e.original.Ref)
+	words, warning := effects.take(name)
+	if warning != "" {
+		e.complain("Warning: %s: %s.", name, warning)
+	}
+	return errors.Join(e.say("%s edited%s", name, words), e.sayOthers(effects))
 }
 
 func (e *editing) cancelled(why string) error {

@@ -121,7 +121,7 @@ func newRootCommand(g *globals) *cobra.Command {
 	flags.Int32VarP(&g.flags.verbosity, verbosityFlag, "v", 0, "verbosity of the log: 0 changes and faults, 1 decisions, 2 traces")
 	root.AddCommand(
 		newDaemonCommand(g), newValidateCommand(g), newGetCommand(g), newDescribeCommand(g),
-		newNewCommand(g), newApplyCommand(g), newEditCommand(g), newSuspendCommand(g), newResumeCommand(g), newRestartCommand(g), newTerminateCommand(g), newDeleteCommand(g),
+		newNewCommand(g), newApplyCommand(g), newDiffCommand(g), newEditCommand(g), newSuspendCommand(g), newResumeCommand(g), newRestartCommand(g), newTerminateCommand(g), newDeleteCommand(g),
 		newSendCommand(g), newCancelCommand(g),
 		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newExplainCommand(g), newDoctorCommand(g), newVersionCommand(g), newHookCommand(),
 		newWaitCommand(g),

@@ -58,7 +58,7 @@ func TestApplyTouchesExactlyTheSessionsThatDiffer(t *testing.T) {
 	text := w.read("b.yaml")
 	edited := strings.Replace(all, w.commented("b"), strings.Replace(w.commented("b"), `"stay"`, `"stay", "longer"`, 1), 1)
 	path = w.note("all.yaml", edited+"---\n"+w.document("d", "stay"))
-	assert.Equal(t, "session/a unchanged (dry run)\nsession/b configured (dry run)\nsession/c unchanged (dry run)\nsession/d created (dry run)\n",
+	assert.Equal(t, "session/a unchanged (dry run)\nsession/b configured (dry run): restarts now\nsession/c unchanged (dry run)\nsession/d created (dry run): started\n",
 		w.does("apply", "-f", path, "--dry-run"))
 	assert.Equal(t, text, w.read("b.yaml"))
 	assert.Equal(t, "session/a unchanged\nsession/b configured\nsession/c unchanged\nsession/d created\n", w.does("apply", "-f", path))

@@ -35,7 +35,7 @@ func TestAnEditChangesOneSessionAndKeepsTheRestOfTheFile(t *testing.T) {
 	w.runs("s")
 	other := w.runs("other")
 	w.editor(`sed -i 's/"stay"/"stay", "longer"/' "$1"`)
-	assert.Equal(t, "session/s edited\n", w.does("edit", "s"))
+	assert.Equal(t, "session/s edited: restarts now\n", w.does("edit", "s"))
 	w.runsAs("s", 2)
 	assert.Equal(t, strings.Replace(text, `"stay"`, `"stay", "longer"`, 1), w.read("s.yaml"))
 	assert.Equal(t, pid(other), pid(w.get("other")))
