@@ -99,7 +99,8 @@ func (f *foresight) read(files []server.DiffFile) error {
 		contents[file.Path] = file.Content
 	}
 	settings := c.settings()
-	reading, err := c.reader.Read(settings.Manifests).With(contents)
+	c.reader.Defaults = settings.SessionDefaults
+	reading, err := c.reader.Read(settings.Manifests).With(contents, settings.SessionDefaults)
 	if err != nil {
 		return server.NewError(server.ReasonInvalid, "", err.Error())
 	}
@@ -234,7 +235,7 @@ func (f *foresight) input(name string, d manifest.Desired) (plan.Input, *session
 	if s := c.sessions[name]; s != nil && s.rec.UID != "" {
 		view.rec = s.rec.Copy()
 		in.Turns = c.book.open(s.rec.UID)
-		in.Heard, in.Told, in.FirstLook = c.heardOf(s), toldOf(s, in.Turns), !s.seen
+		in.Heard, in.Told, in.FirstLook, in.Probed = c.heardOf(s), toldOf(s, in.Turns), !s.seen, s.probing.probed
 		if t := s.present(); t != nil {
 			in.Sight = t.present()
 		}

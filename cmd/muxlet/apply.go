@@ -125,6 +125,7 @@ func (o *applyOptions) applyAll(editor *manifest.Editor, documents []manifest.De
 	}
 	var done []runtime.Object
 	created := false
+	named, others := effects.split(names)
 	failed := o.each(names, func(name string) error {
 		want := byName[name]
 		if problems := classes.Judge(&want.Document); len(problems) > 0 {
@@ -142,14 +143,16 @@ func (o *applyOptions) applyAll(editor *manifest.Editor, documents []manifest.De
 		}
 		suffix := ""
 		if o.dry() {
-			words, warning := effects.take(name)
+			words, warning := named.words(name)
 			if suffix = " (dry run)" + words; warning != "" {
 				o.complain("Warning: %s: %s.", name, warning)
 			}
 		}
 		return o.say("%s %s%s", name, change.Outcome, suffix)
 	})
-	failed = worse(failed, o.sayOthers(effects))
+	if failed == nil {
+		failed = o.sayAll(others)
+	}
 	if created {
 		o.warnOfUnread(editor.Reading())
 	}

@@ -26,8 +26,8 @@ func newEditCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "edit (NAME | clientclass NAME)",
 		Short: "Edit the document that declares a session or a client class in your editor",
-		Long: "Opens $VISUAL, $EDITOR or vi on a copy of the document and puts what you save in its place, once\n" +
-			"it is valid. Nothing else in the file changes. What you wrote is never lost: when it cannot be\n" +
+		Long: "Opens $MUXLET_EDITOR, $VISUAL, $EDITOR or vi on a copy of the document and puts what you save in\n" +
+			"its place, once it is valid. Nothing else in the file changes. What you wrote is never lost: when it cannot be\n" +
 			"used, its copy is kept and named. No daemon is needed.",
 		Example: "  muxlet edit checkout-bug\n  muxlet edit clientclass gemini\n  muxlet edit cc/gemini",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -228,7 +228,7 @@ func (e *editing) runEditor() error {
 
 // editor is the command line of the person's editor.
 func (e *editing) editor() []string {
-	for _, name := range []string{"VISUAL", "EDITOR"} {
+	for _, name := range []string{"MUXLET_EDITOR", "VISUAL", "EDITOR"} {
 		value, _ := e.lookupEnv(name)
 		argv := strings.Fields(value)
 		switch {
@@ -264,11 +264,12 @@ func (e *editing) finish(ctx context.Context, change *manifest.Change, err error
 		return nil
 	}
 	name := argumentOf(e.original.Ref)
-	words, warning := effects.take(name)
+	named, others := effects.split([]string{name})
+	words, warning := named.words(name)
 	if warning != "" {
 		e.complain("Warning: %s: %s.", name, warning)
 	}
-	return errors.Join(e.say("%s edited%s", name, words), e.sayOthers(effects))
+	return errors.Join(e.say("%s edited%s", name, words), e.sayAll(others))
 }
 
 func (e *editing) cancelled(why string) error {

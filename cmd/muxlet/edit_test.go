@@ -150,7 +150,12 @@ func TestVisualWinsAndMayHaveArguments(t *testing.T) {
 	c.env["EDITOR"] = "/nonexistent"
 	assert.Equal(t, 0, c.run("edit", "a"), c.errOut)
 	assert.Contains(t, c.read("sessions/a.yaml"), "3d")
+	c.env["MUXLET_EDITOR"], c.env["VISUAL"] = c.env["VISUAL"]+" -e s/3d/4d/", "/nonexistent"
+	c.env["MUXLET_EDITOR"] = strings.Replace(c.env["MUXLET_EDITOR"], "s/1d/3d/  -e", "", 1)
+	assert.Equal(t, 0, c.run("edit", "a"), "one's own for muxlet comes first: "+c.errOut)
+	assert.Contains(t, c.read("sessions/a.yaml"), "4d")
 	delete(c.env, "VISUAL")
+	delete(c.env, "MUXLET_EDITOR")
 	assert.Equal(t, exitError, c.run("edit", "a"))
 	assert.Contains(t, c.errOut, "/nonexistent")
 	assert.Contains(t, c.errOut, "$EDITOR")

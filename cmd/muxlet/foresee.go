@@ -28,8 +28,7 @@ func (g *globals) foresee(ctx context.Context, files map[string][]byte) (server.
 	return client.Diff(ctx, request)
 }
 
-// foreseen are effects by what they are said of: sessions/NAME in the words of an
-// argument. Nil where no daemon tells.
+// foreseen are effects by the argument that names the session. Nil where no daemon tells.
 type foreseen map[string]spec.Effect
 
 // effectsOf are the effects of what was worked out so far. Where they are not known
@@ -49,19 +48,32 @@ func (g *globals) effectsOf(ctx context.Context, files map[string][]byte) forese
 	return effects
 }
 
-// take gives the words that are put behind a line about name, and what a person may not
-// expect; both empty where nothing is known.
-func (f foreseen) take(name string) (words, warning string) {
+// split gives the effects on what a person has named, and those on others, such as the
+// sessions of a class.
+func (f foreseen) split(names []string) (named, others foreseen) {
+	named, others = foreseen{}, foreseen{}
+	for name, e := range f {
+		if slices.Contains(names, name) {
+			named[name] = e
+		} else {
+			others[name] = e
+		}
+	}
+	return named, others
+}
+
+// words are what is put behind a line about name, and what a person may not expect; both
+// empty where nothing is known.
+func (f foreseen) words(name string) (words, warning string) {
 	e, known := f[name]
 	if !known {
 		return "", ""
 	}
-	delete(f, name)
 	return ": " + e.String(), e.Warning
 }
 
-// sayOthers has the lines about what was not named: the sessions of a class.
-func (g *globals) sayOthers(f foreseen) error {
+// sayAll has a line for each.
+func (g *globals) sayAll(f foreseen) error {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		e := f[name]
 		if err := g.say("%s: %s", name, e); err != nil {

@@ -100,7 +100,7 @@ func TestHelpListsTheVerbsThatWork(t *testing.T) {
 	c := newCLI(t, nil)
 	assert.Equal(t, 0, c.run("--help"))
 	for _, verb := range []string{
-		"apply", "attach", "cancel", "config", "daemon", "delete", "describe", "diff", "doctor", "edit", "events", "explain", "get", "logs", "new", "prune", "restart", "resume", "send", "suspend", "terminate", "top", "validate", "version", "wait",
+		"apply", "attach", "cancel", "config", "daemon", "delete", "describe", "diff", "doctor", "edit", "events", "explain", "get", "logs", "new", "next", "pick", "prune", "restart", "resume", "send", "suspend", "terminate", "top", "validate", "version", "wait",
 	} {
 		assert.Contains(t, c.out, "\n  "+verb+" ")
 	}

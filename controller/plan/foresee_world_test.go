@@ -34,7 +34,8 @@ func (p prospect) Evidence(ref observe.ConversationRef) (observe.Evidence, strin
 // becomeKind ends what would go wrong from now on: what runs outside of our knowledge has
 // ended, and the launcher that is known comes to its end.
 func (w *world) becomeKind() {
-	w.kind, w.blind = true, false
+	w.kind, w.blind, w.probed = true, false, observe.Probed{}
+	w.heal()
 	for i := range w.sentTurns {
 		w.sentTurns[i].Deadline = w.now.Add(time.Hour)
 	}

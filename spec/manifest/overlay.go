@@ -11,10 +11,10 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
-// With is the reading that the roots would give if files were written as given: the
-// whole content by path. The error names a path at which no manifest would be read.
-// The reading itself stays as it is.
-func (r Reading) With(files map[string][]byte) (Reading, error) {
+// With is the reading that the roots would give a Reader with these defaults if files
+// were written as given: the whole content by path. The error names a path at which no
+// manifest would be read. The reading itself stays as it is.
+func (r Reading) With(files map[string][]byte, defaults *spec.SessionDefaults) (Reading, error) {
 	r.Roots, r.Files = slices.Clone(r.Roots), slices.Clone(r.Files)
 	for path, content := range files {
 		at := slices.IndexFunc(r.Roots, func(root Root) bool { return below(filepath.Clean(path), root.Path) })
@@ -22,7 +22,7 @@ func (r Reading) With(files map[string][]byte) (Reading, error) {
 			return r, fmt.Errorf("%s is not read as a manifest: it is not below a manifest directory of this daemon", path)
 		}
 		root := &r.Roots[at]
-		decoded := spec.DecodeFile(path, content)
+		decoded := spec.DecodeFile(path, content).Under(defaults)
 		if root.Access == Missing {
 			root.Access, root.Message = Readable, ""
 		}
