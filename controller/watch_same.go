@@ -4,13 +4,13 @@
 package controller
 
 import (
-	"regexp"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 func createdAt(s *session) time.Time {
@@ -93,9 +93,9 @@ func sameDecision(a, b *spec.DecisionStatus) bool {
 }
 
 // spans are lengths of time, as messages tell them: 7s, 1m30s, 250ms.
-var spans = regexp.MustCompile(`\b(\d+(\.\d+)?(h|ms|µs|m|s))+\b`)
+var spans = lazyregexp.New(`\b(\d+(\.\d+)?(h|ms|µs|m|s))+\b`)
 
 // sameWords compares two messages but for the lengths of time in them.
 func sameWords(a, b string) bool {
-	return a == b || spans.ReplaceAllLiteralString(a, "*") == spans.ReplaceAllLiteralString(b, "*")
+	return a == b || spans.Get().ReplaceAllLiteralString(a, "*") == spans.Get().ReplaceAllLiteralString(b, "*")
 }

@@ -4,10 +4,10 @@
 package observe
 
 import (
-	"regexp"
 	"time"
 
 	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // ErrorKind is a client's own word for why a turn has failed, with the status of
@@ -70,11 +70,11 @@ func FailureOf(word string) (reason string, retry spec.RetryClass) {
 
 // usageLimit is what Codex writes of a used-up plan, whatever kind it gives it; until
 // catches when it may be used again.
-var usageLimit = regexp.MustCompile(`(?i)(?:hit your usage limit|usage limit (?:has been )?reached|quota exceeded|insufficient_quota)(?:.*?try again (?:at|in) (?P<until>[^.]+))?`)
+var usageLimit = lazyregexp.New(`(?i)(?:hit your usage limit|usage limit (?:has been )?reached|quota exceeded|insufficient_quota)(?:.*?try again (?:at|in) (?P<until>[^.]+))?`)
 
 // disconnected is what Codex writes of a connection that broke, which it counts among
 // the others.
-var disconnected = regexp.MustCompile(`^(?:stream (?:disconnected|closed)|error sending request|connection (?:failed|closed))`)
+var disconnected = lazyregexp.New(`^(?:stream (?:disconnected|closed)|error sending request|connection (?:failed|closed))`)
 
 // FailureOfError returns the failure that kind and message tell together; at is when
 // it happened. Nothing of the message is kept.

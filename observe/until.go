@@ -4,11 +4,12 @@
 package observe
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 const (
@@ -23,13 +24,13 @@ const (
 )
 
 var (
-	untilZone     = regexp.MustCompile(`\(([A-Za-z0-9_+\-/]+)\)`)
-	untilWord     = regexp.MustCompile(`\b(?:at|on|again|try|retry|resets?|until|and|the)\b|[,.]+(?:\s|$)`)
-	untilOrdinal  = regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)\b`)
-	untilMeridiem = regexp.MustCompile(`(\d)\s*([ap])\.?m\b\.?`)
-	untilEpoch    = regexp.MustCompile(`^\d{10}(\d{3})?$`)
-	untilAmount   = regexp.MustCompile(`(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b\s*`)
-	untilJoined   = regexp.MustCompile(`([a-z])(\d)`)
+	untilZone     = lazyregexp.New(`\(([A-Za-z0-9_+\-/]+)\)`)
+	untilWord     = lazyregexp.New(`\b(?:at|on|again|try|retry|resets?|until|and|the)\b|[,.]+(?:\s|$)`)
+	untilOrdinal  = lazyregexp.New(`\b(\d{1,2})(?:st|nd|rd|th)\b`)
+	untilMeridiem = lazyregexp.New(`(\d)\s*([ap])\.?m\b\.?`)
+	untilEpoch    = lazyregexp.New(`^\d{10}(\d{3})?$`)
+	untilAmount   = lazyregexp.New(`(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b\s*`)
+	untilJoined   = lazyregexp.New(`([a-z])(\d)`)
 )
 
 var (
@@ -49,7 +50,7 @@ func ParseUntil(text string, now time.Time) time.Time {
 	if until, err := time.Parse(time.RFC3339, strings.TrimRight(text, ".")); err == nil {
 		return plausible(until, now)
 	}
-	if m := untilZone.FindStringSubmatchIndex(text); m != nil {
+	if m := untilZone.Get().FindStringSubmatchIndex(text); m != nil {
 		zone, err := time.LoadLocation(text[m[2]:m[3]])
 		if err != nil {
 			return time.Time{}
@@ -90,7 +91,7 @@ func parseEpoch(text string, _ time.Time) (time.Time, bool) {
 func parseWhile(text string, now time.Time) (time.Time, bool) {
 	text = untilJoined.ReplaceAllString(strings.TrimPrefix(text, "in "), "$1 $2")
 	var sum time.Duration
-	amounts := untilAmount.FindAllStringSubmatch(text, -1)
+	amounts := untilAmount.Get().FindAllStringSubmatch(text, -1)
 	if len(amounts) == 0 || strings.TrimSpace(untilAmount.ReplaceAllString(text, "")) != "" {
 		return time.Time{}, false
 	}

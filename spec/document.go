@@ -6,11 +6,12 @@ package spec
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // MaxFileBytes is the largest manifest that is decoded.
@@ -275,13 +276,13 @@ func keepDeclared(meta *metav1.ObjectMeta) {
 
 // nameLine finds what may be the value of a key called name, in block style,
 // in flow style and in JSON, at any depth.
-var nameLine = regexp.MustCompile(`(?:^|[\s{,\-?"'])name["']?\s*:\s*(?:[&!][^\s]*[ \t]+)*["']?([^\s"',{}\[\]#]+)`)
+var nameLine = lazyregexp.New(`(?:^|[\s{,\-?"'])name["']?\s*:\s*(?:[&!][^\s]*[ \t]+)*["']?([^\s"',{}\[\]#]+)`)
 
 // scanNames finds every name in a text that does not parse.
 func scanNames(text []byte) []string {
 	var names []string
 	seen := map[string]bool{}
-	for _, m := range nameLine.FindAllSubmatch(text, -1) {
+	for _, m := range nameLine.Get().FindAllSubmatch(text, -1) {
 		if name := string(m[1]); !seen[name] {
 			seen[name] = true
 			names = append(names, name)

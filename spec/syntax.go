@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // parse turns a chunk into a Tree; nil for a document without content.
@@ -101,13 +102,13 @@ func shift(n *yaml.Node, lines int) {
 
 // jsonOnly finds what JSON has and the YAML parser does not take, or takes for
 // something else: escapes, control characters, and the line ends of YAML 1.1.
-var jsonOnly = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\.|[\x{7f}-\x{9f}\x{2028}\x{2029}\x{fffe}\x{ffff}]`)
+var jsonOnly = lazyregexp.New(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\.|[\x{7f}-\x{9f}\x{2028}\x{2029}\x{fffe}\x{ffff}]`)
 
 // yamlOf turns JSON into YAML: an escaped slash becomes a slash, a UTF-16 pair
 // its character, and the letters that YAML does not take become escapes. They
 // can stand in strings alone.
 func yamlOf(text string) string {
-	return jsonOnly.ReplaceAllStringFunc(text, func(found string) string {
+	return jsonOnly.Get().ReplaceAllStringFunc(text, func(found string) string {
 		switch {
 		case found == `\/`:
 			return "/"
@@ -155,7 +156,7 @@ func jsonProblem(file string, c chunk) *Problem {
 	return &problem
 }
 
-var yamlError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+var yamlError = lazyregexp.New(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
 // cutLine splits an error of the parser into its text and the line in the chunk
 // from 1. The parser counts from 0 where its scanner counts from 1.

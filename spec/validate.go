@@ -5,13 +5,14 @@ package spec
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // Validate says what is wrong with a defaulted Session. It looks at nothing but
@@ -87,7 +88,7 @@ func validateName(name string, path *field.Path, what, example string) field.Err
 	return field.ErrorList{field.Invalid(path, name, suggest(detail, nearestName(name)))}
 }
 
-var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+var notInName = lazyregexp.New(`[^a-z0-9]+`)
 
 // NameFrom makes the name of a session from any text, such as a directory's name; empty
 // when the text has nothing for one.
@@ -144,7 +145,7 @@ const maxConversationID = 256
 
 // conversationID is the form of an id that is safe as a word of a command line and
 // as part of a file's name and of a glob: nothing in it can mean another conversation.
-var conversationID = regexp.MustCompile(`^[A-Za-z0-9_.:@+=,~][A-Za-z0-9_.:@+=,~-]*$`)
+var conversationID = lazyregexp.New(`^[A-Za-z0-9_.:@+=,~][A-Za-z0-9_.:@+=,~-]*$`)
 
 // ValidConversationID says whether an id can be given to a client and looked for.
 func ValidConversationID(id string) bool {
@@ -160,7 +161,7 @@ func validateConversation(c *ConversationSpec, path *field.Path) field.ErrorList
 	return errs
 }
 
-var anchored = regexp.MustCompile(`^(/|~$|~/|\$[A-Za-z_]|\$\{[A-Za-z_][A-Za-z0-9_]*\})`)
+var anchored = lazyregexp.New(`^(/|~$|~/|\$[A-Za-z_]|\$\{[A-Za-z_][A-Za-z0-9_]*\})`)
 
 // validatePath wants a path that does not depend on where the daemon runs.
 func validatePath(at *field.Path, path string) field.ErrorList {

@@ -6,12 +6,13 @@ package spec
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // ValidateClass says what is wrong with a defaulted ClientClass.
@@ -113,7 +114,7 @@ func validateConfigDirectory(d *ClassDirectory, path *field.Path) field.ErrorLis
 }
 
 // inPlace is the beginning of a path that does not depend on where muxlet runs.
-var inPlace = regexp.MustCompile(`^(?:/|\$\([A-Za-z_][A-Za-z0-9_]*\))`)
+var inPlace = lazyregexp.New(`^(?:/|\$\([A-Za-z_][A-Za-z0-9_]*\))`)
 
 // validateExpanded wants a path that is absolute once $(NAME) is expanded.
 func validateExpanded(at *field.Path, text string) field.ErrorList {
@@ -188,7 +189,7 @@ func validatePattern(at *field.Path, pattern string) field.ErrorList {
 }
 
 // camelCase is the form of a reason.
-var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+var camelCase = lazyregexp.New(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
 func validateRule(path *field.Path, pattern, reason string) field.ErrorList {
 	errs := validatePattern(path.Child("pattern"), pattern)

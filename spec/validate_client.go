@@ -5,10 +5,11 @@ package spec
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // What the kernel takes, with room for the environment that a shell's profile
@@ -90,8 +91,8 @@ func bytesOf(env []EnvVar, argv ...[]string) int {
 }
 
 var (
-	identifier    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	notIdentifier = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+	identifier    = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	notIdentifier = lazyregexp.New(`[^A-Za-z0-9_]+`)
 )
 
 func validateEnv(env []EnvVar, path *field.Path) field.ErrorList {

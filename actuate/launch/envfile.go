@@ -10,13 +10,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"strings"
 	"syscall"
 	"unicode"
 
 	"github.com/muxlet/muxlet/actuate/workspace"
 	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 	maxVariable = 128 << 10
 )
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // read returns the path and the content of a file that env or envFrom names. The
 // path is expanded by what is in e; the content is nil when there is no such file

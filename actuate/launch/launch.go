@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/muxlet/muxlet/actuate"
@@ -23,6 +22,7 @@ import (
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/observe/process"
 	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // Options of one launch.
@@ -51,7 +51,7 @@ type Options struct {
 }
 
 // idPattern matches UIDs and attempts. They are parts of file names.
-var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
+var idPattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
 // Run becomes the client; it returns only when it could not. The error is one
 // sentence that the caller prints, for the person in front of the pane, before

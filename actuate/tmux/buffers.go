@@ -7,12 +7,12 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // buffers are the names of the paste buffers that hand-overs under way have made, or
@@ -53,7 +53,7 @@ func (t *Actuator) bufferPrefix() string {
 
 // bufferEnd matches what follows bufferPrefix: a person's own buffer is left alone,
 // whatever it is called.
-var bufferEnd = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+var bufferEnd = lazyregexp.New(`^[A-Z2-7]{26}$`)
 
 // buffersAtOnce bounds how many are deleted with one command line, which tmux takes
 // up to 16 KB.

@@ -6,7 +6,6 @@ package tmux
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,16 +13,17 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 var (
 	// idPattern matches tmux's id of a pane.
-	idPattern = regexp.MustCompile(`^%[0-9]+$`)
+	idPattern = lazyregexp.New(`^%[0-9]+$`)
 	// sessionPattern matches tmux's id of a session.
-	sessionPattern = regexp.MustCompile(`^\$[0-9]+$`)
+	sessionPattern = lazyregexp.New(`^\$[0-9]+$`)
 	// safePattern matches values that a format can compare without being misread:
 	// a comma, a brace or a # would end or change the comparison.
-	safePattern = regexp.MustCompile(`^[A-Za-z0-9_.%-]*$`)
+	safePattern = lazyregexp.New(`^[A-Za-z0-9_.%-]*$`)
 )
 
 // guard is what has to be true, in the server and at the moment of acting, for

@@ -6,12 +6,13 @@ package workspace
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // reference matches what Expand replaces: $$, $NAME and ${NAME}.
-var reference = regexp.MustCompile(`\$(\$|[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
+var reference = lazyregexp.New(`\$(\$|[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
 
 // Expand turns a path as a person writes it into an absolute, clean one: a
 // leading ~ is lookup's HOME, $NAME and ${NAME} are lookup's values, $$ is a
@@ -29,7 +30,7 @@ func Expand(path string, lookup func(name string) (value string, set bool)) (str
 		home, rest = value, path[len("~"):]
 	}
 	var unset error
-	expanded := home + reference.ReplaceAllStringFunc(rest, func(ref string) string {
+	expanded := home + reference.Get().ReplaceAllStringFunc(rest, func(ref string) string {
 		name := strings.Trim(ref, "${}")
 		if name == "" {
 			return "$"

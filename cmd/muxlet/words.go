@@ -4,12 +4,13 @@
 package main
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // plainWord needs no quotes in a shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_%+,./:=@-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_%+,./:=@-]+$`)
 
 // shellWord is word as a person can paste it into a shell.
 func shellWord(word string) string {

@@ -8,11 +8,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // MaxHistory bounds the lines of history in a capture: while the server writes
@@ -158,7 +158,7 @@ func linesOf(text string, visible int, dead bool) (lines []string, first int) {
 	}
 	lines = withoutBlankEnd(lines, first)
 	if n := len(lines); dead && n > first {
-		lines[n-1] = strings.TrimRight(deadLine.ReplaceAllLiteralString(lines[n-1], ""), " ")
+		lines[n-1] = strings.TrimRight(deadLine.Get().ReplaceAllLiteralString(lines[n-1], ""), " ")
 		lines = withoutBlankEnd(lines, first)
 	}
 	return lines, first
@@ -168,7 +168,7 @@ func linesOf(text string, visible int, dead bool) (lines []string, first int) {
 // the program had filled. What stood in that row, such as a status bar, is moved up
 // and marked as wrapped, so that the two come as one line. How it ended is told
 // elsewhere. Source: server_destroy_pane in tmux 3.3a.
-var deadLine = regexp.MustCompile(`Pane is dead \([^()]*\)$`)
+var deadLine = lazyregexp.New(`Pane is dead \([^()]*\)$`)
 
 // withoutBlankEnd leaves out empty lines at the end, but none before lines[keep].
 func withoutBlankEnd(lines []string, keep int) []string {

@@ -6,13 +6,13 @@ package tmux
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // labelOptions are the pane labels in the order in which a row has them.
@@ -52,7 +52,7 @@ func (c *Conn) List(ctx context.Context, now func() time.Time) observe.Answer {
 }
 
 // uidPattern matches what a format can compare without being misread.
-var uidPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+var uidPattern = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 
 // ListOf asks for the panes that carry one session's uid, and for no other: with
 // 1,000 panes 9 ms instead of 22 to 45. Sessions and Owned of its listing are those

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -15,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // part is the range of bytes that belongs to one document: from its separator,
@@ -222,14 +222,14 @@ func newText(data []byte) *text {
 	if bytes.HasPrefix(data, byteOrderMark) {
 		t.lines[0] = len(byteOrderMark) // not counted as a column
 	}
-	for _, end := range lineBreak.FindAllIndex(data, -1) {
+	for _, end := range lineBreak.Get().FindAllIndex(data, -1) {
 		t.lines = append(t.lines, end[1])
 	}
 	return t
 }
 
 // lineBreak is what the parser takes for the end of a line.
-var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
+var lineBreak = lazyregexp.New("\r\n|[\r\n\u0085\u2028\u2029]")
 
 // parse gives the root mapping: the places of its nodes are those in the text,
 // and their values those that decoding finds.
@@ -272,7 +272,7 @@ func (t *text) places() (root *yaml.Node, err error) {
 	}()
 	data := t.data
 	if isJSON(data) {
-		data = jsonEscape.ReplaceAllFunc(data, func(escape []byte) []byte {
+		data = jsonEscape.Get().ReplaceAllFunc(data, func(escape []byte) []byte {
 			return bytes.Repeat([]byte("."), len(escape))
 		})
 	}
@@ -288,7 +288,7 @@ func (t *text) places() (root *yaml.Node, err error) {
 
 // jsonEscape is what a text of JSON may hold and YAML does not know in part
 // (\/, UTF-16 pairs). For the places of keys any text of its length will do.
-var jsonEscape = regexp.MustCompile(`\\(?:u[0-9a-fA-F]{4}|.)`)
+var jsonEscape = lazyregexp.New(`\\(?:u[0-9a-fA-F]{4}|.)`)
 
 // offset turns a place of the parser, counted from 1 in characters, into one in
 // the data.

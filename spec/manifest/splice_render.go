@@ -6,13 +6,13 @@ package manifest
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // manner is how new text is written, so that it looks like what is around it.
@@ -261,7 +261,7 @@ func quotedJSON(value string) string {
 }
 
 // notLiteral finds what a block scalar cannot hold or would change.
-var notLiteral = regexp.MustCompile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\u2028\u2029\uFEFF\uFFFE\uFFFF\uFFFD]|^[ \\t\\n]|^$")
+var notLiteral = lazyregexp.New("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\u2028\u2029\uFEFF\uFFFE\uFFFF\uFFFD]|^[ \\t\\n]|^$")
 
 // literal writes a text of several lines as a block scalar.
 func literal(value string, indent int) (written, bool) {
