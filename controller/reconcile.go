@@ -24,6 +24,9 @@ const (
 	unwritableRetry = 5 * time.Second
 	// receiptPatience is when a start is looked at without a hint of its receipt.
 	receiptPatience = 25 * time.Millisecond
+	// atOnce is so soon that it is now: the next pass waits for an answer of tmux anyway,
+	// and a timer would take 1.5 ms, a tenth of a restart.
+	atOnce = time.Millisecond
 	// inspectTimeout bounds a look at a workspace directory.
 	inspectTimeout = time.Second
 	// holderPatience is how long an unmarked process must hold a lease to be taken
@@ -338,6 +341,8 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	switch {
 	case p.Same:
 		c.queue.Add(s.name)
+	case p.RequeueAfter > 0 && p.RequeueAfter <= atOnce:
+		c.enqueue(s.name, c.Clock.Now())
 	case p.RequeueAfter > 0:
 		c.enqueueAfter(s.name, p.RequeueAfter)
 	}
