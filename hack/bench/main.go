@@ -61,7 +61,7 @@ func run(ctx context.Context, out io.Writer) error {
 	muxlet := flag.String("muxlet", "bin/muxlet", "the program to measure")
 	quick := flag.Bool("quick", false, "small sizes and few rounds: shows that it runs, measures little")
 	only := flag.String("only", "", "the measurements to make, between commas; empty for all")
-	sizes := flag.String("sizes", "", "SESSIONS:ROUNDS,… of restart and bringup; empty for the usual ones")
+	sizes := flag.String("sizes", "", "SESSIONS:ROUNDS,… of restart and bringup, without the minute at rest; empty for the usual ones")
 	readme := flag.String("readme", "", "a Markdown file whose lines between the markers become the table")
 	flag.Parse()
 	b := &bench{quick: *quick}

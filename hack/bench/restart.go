@@ -32,7 +32,7 @@ func measureRestarts(ctx context.Context, b *bench) error {
 	// Sizes and rounds: more rounds than sessions kill some sessions' clients more than once.
 	sizes := b.sized([][2]int{{4, 4}}, [][2]int{{10, 100}, {100, 60}, {1000, 50}})
 	for i, size := range sizes {
-		if err := b.restart(ctx, size[0], size[1], i == len(sizes)-1); err != nil {
+		if err := b.restart(ctx, size[0], size[1], i == len(sizes)-1 && len(b.sizes) == 0); err != nil {
 			return err
 		}
 	}

@@ -173,8 +173,11 @@ func (w *world) end(sig syscall.Signal) error {
 		return nil
 	}
 	err := w.daemon.Process.Signal(sig)
+	process := w.daemon.Process
+	stubborn := time.AfterFunc(ample, func() { _ = process.Kill() })
 	// How it ended does not matter.
 	_ = w.daemon.Wait()
+	stubborn.Stop()
 	w.daemon = nil
 	w.api.Close()
 	return err
