@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/muxlet/muxlet/observe/tmux"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // release is a version of tmux: 3.3a is {3, 3, "a"}.
@@ -22,7 +22,7 @@ type release struct {
 	letter       string
 }
 
-var releasePattern = regexp.MustCompile(`^(?:tmux )?(?:next-)?(\d+)\.(\d+)([a-z]?)`)
+var releasePattern = lazyregexp.New(`^(?:tmux )?(?:next-)?(\d+)\.(\d+)([a-z]?)`)
 
 // releaseOf reads what tmux -V prints, or #{version}; ok is false for what is no release,
 // such as tmux master.

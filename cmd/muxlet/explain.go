@@ -6,7 +6,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/muxlet/muxlet/config/schema"
 	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 )
 
 // The formats of explain.
@@ -112,7 +112,7 @@ type explained struct {
 }
 
 // indexed is the number of an item, which says nothing here.
-var indexed = regexp.MustCompile(`\[[^\]]*\]`)
+var indexed = lazyregexp.New(`\[[^\]]*\]`)
 
 // findField is what a path names. Below a list the fields are those of its items.
 func findField(path string) (*explained, error) {
