@@ -96,7 +96,9 @@ func runExample(t *testing.T, f *fakeDaemon, path string, args []string) {
 	c.stdin = "a prompt\n"
 	ctx, stop := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, errors.New("long enough"))
 	defer stop()
-	assert.NotEqual(t, exitUsage, c.runIn(ctx, args...), "%q: %s", args, c.errOut)
+	c.runIn(ctx, args...)
+	// The exit code alone would not do: that of a diff that cannot be made is the same.
+	assert.NotContains(t, c.errOut, "--help\".\n", "%q is not understood", args)
 }
 
 // callsIn are the words of each call of muxlet in a line of a shell.
