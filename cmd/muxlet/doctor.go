@@ -119,6 +119,7 @@ func (p *patient) examine(ctx context.Context, output string) error {
 	p.reading = reader.Read(settings.Manifests)
 	p.lookAtDaemon(ctx)
 	p.lookAtTmux(ctx)
+	p.lookAtInclude()
 	p.lookAtSockets()
 	p.lookAtDirectories()
 	p.lookAtSecrets()

@@ -135,3 +135,15 @@ func TestAClockThatWasSetBackIsTold(t *testing.T) {
 	assert.Contains(t, said(judgeClock(now, now.Add(30*time.Second))), "OK")
 	assert.Contains(t, said(judgeClock(now, now.Add(time.Hour))), "Warning The clock was set back: the newest record is 1h0m0s ahead of it.")
 }
+
+func TestAPluginThatRestoresSessionsIsNamedWithItsLine(t *testing.T) {
+	text := "# set -g @plugin 'tmux-plugins/tmux-resurrect'\nset -g mouse on\n"
+	assert.Equal(t, "OK tmux.include is /c. ", said(judgeInclude("/c", text)))
+	for _, line := range []string{
+		"set -g @plugin 'tmux-plugins/tmux-continuum'", "run-shell ~/src/tmux-resurrect/resurrect.tmux", "set -g @continuum-restore 'on'", "set -g @resurrect-processes 'ssh'",
+	} {
+		found := said(judgeInclude("/c", text+line+"\n"))
+		assert.Contains(t, found, "Warning /c:3: ", line)
+	}
+	assert.Contains(t, said(judgeInclude("/c", "set -g @continuum-restore 'off'\n")), "OK")
+}
