@@ -49,24 +49,30 @@ func (w *World) shell(directory string, replaced ...[2]string) *shell {
 	require.NoError(w, unix.Mkfifo(filepath.Join(s.dir, "keyboard"), 0o600))
 	// attach and the like need a terminal: they get one, and are left again.
 	w.write(filepath.Join(s.dir, "rc"), fmt.Sprintf(`
-cd %q || exit
+cd %[1]q || exit
 socket() { printf '%%s' "${MUXLET_RUNTIME_DIR:-$XDG_RUNTIME_DIR/muxlet}/tmux.sock"; }
 muxlet() {
     case " $* " in
     " attach "*|" next "*|*" --attach "*)
-        script -qefc "$(printf '%%q ' command muxlet "$@" | sed 's/^command //')" /dev/null <>%q >/dev/null 2>&1 &
+        script -qefc "$(printf '%%q ' command muxlet "$@" | sed 's/^command //')" /dev/null <>%[2]q >/dev/null 2>&1 &
         until [ -n "$(tmux -S "$(socket)" list-clients 2>/dev/null)" ] || ! kill -0 $! 2>/dev/null; do command sleep 0.05; done
         tmux -S "$(socket)" detach-client -a 2>/dev/null; tmux -S "$(socket)" list-clients -F '#{client_name}' | while read -r c; do tmux -S "$(socket)" detach-client -t "$c"; done
+        wait $! ;;
+    *" pick "*)
+        : >%[5]q
+        script -qefc "muxlet pick" %[5]q <>%[2]q >/dev/null 2>&1 &
+        until grep -q checkout-bug %[5]q || ! kill -0 $! 2>/dev/null; do command sleep 0.05; done
+        printf '\033' >%[2]q
         wait $! ;;
     *" -w "*) timeout 2 muxlet "$@" || true ;;
     *) command muxlet "$@" ;;
     esac
 }
 while read -r _; do
-    . %q </dev/null >%q 2>&1
+    . %[3]q </dev/null >%[4]q 2>&1
     echo $?
 done
-`, directory, s.dir+"/keyboard", s.dir+"/command", s.dir+"/output"))
+`, directory, s.dir+"/keyboard", s.dir+"/command", s.dir+"/output", s.dir+"/screen"))
 	cmd := exec.Command("bash", "--noprofile", "--norc", filepath.Join(s.dir, "rc"))
 	cmd.Dir = w.home
 	cmd.Env = slices.Concat(w.env, []string{"USER=me", "MUXLET_E2E_WORLD=" + w.dir + "/"})
@@ -104,7 +110,7 @@ func (s *shell) run(command string) (output string, code int) {
 
 // onlyLooks are the commands that may be repeated until they show what comes of the ones
 // before.
-var onlyLooks = regexp.MustCompile(`^(muxlet( get| describe| events| logs| top| diff| validate| explain| doctor| version| config|$)|cat |ls |tmux )`)
+var onlyLooks = regexp.MustCompile(`^(muxlet( get| describe| events| logs| top| diff| validate| apply .*--dry-run| explain| doctor| version| config|$)|cat |ls |tmux )`)
 
 // replay a story and compare what it shows; with -readme, give what is to be shown.
 func (s *shell) replay(told story) (corrected map[int][]string) {
@@ -112,6 +118,12 @@ func (s *shell) replay(told story) (corrected map[int][]string) {
 	corrected = map[int][]string{}
 	for _, step := range told {
 		output, code := s.run(step.command)
+		if strings.Contains(step.command, "muxlet daemon") {
+			s.w.waitFor("the daemon answers before a person has typed the next line", func() bool {
+				seen, _ := s.run("muxlet version")
+				return strings.Contains(seen, "\ndaemon ")
+			})
+		}
 		if onlyLooks.MatchString(step.command) && len(step.shown) > 0 && !showsAll(step.shown, screenLines(output)) {
 			limit := patience
 			if *writeReadme {
@@ -139,7 +151,8 @@ func (s *shell) replay(told story) (corrected map[int][]string) {
 
 // storyTellers make the world of a story and its shell.
 var storyTellers = map[string]func(t *testing.T) *shell{
-	"tour": tourShell,
+	"agents": agentsShell,
+	"tour":   tourShell,
 }
 
 func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {
@@ -182,29 +195,4 @@ func withScreens(text string, screens map[int][]string) string {
 		}
 	}
 	return strings.Join(out, "\n")
-}
-
-// tourShell is in a checkout in which bin/muxlet is built already.
-func tourShell(t *testing.T) *shell {
-	w := newWorld(t)
-	checkout := filepath.Join(w.home, "muxlet")
-	require.NoError(t, os.MkdirAll(filepath.Join(checkout, "bin"), 0o755))
-	for _, part := range []string{"Makefile", "hack/run.sh", "hack/need.sh", "config/samples"} {
-		target := filepath.Join(checkout, part)
-		require.NoError(t, os.MkdirAll(filepath.Dir(target), 0o755))
-		out, err := exec.Command("cp", "-R", filepath.Join("../../..", part), target).CombinedOutput()
-		require.NoError(t, err, string(out))
-	}
-	w.buildsByCopying()
-	return w.shell(checkout, [2]string{w.home, "/home/me"})
-}
-
-// buildsByCopying puts a make before the real one that takes the binary under test for
-// what it would build, and a tmux of the person's own out of the way.
-func (w *World) buildsByCopying() {
-	w.Helper()
-	program, err := exec.LookPath("make")
-	require.NoError(w, err)
-	w.write(filepath.Join(w.dir, "bin/make"), fmt.Sprintf("#!/bin/sh\nmkdir -p bin && cp %q bin/muxlet && exec %q GO_BUILD=: \"$@\"\n", binary, program))
-	require.NoError(w, os.Chmod(filepath.Join(w.dir, "bin/make"), 0o755))
 }
