@@ -169,9 +169,10 @@ func (f *foresight) session(ctx context.Context, name string) server.SessionDiff
 	if !f.edited {
 		out.InForce = launchedFrom(&in.Record, out.Wanted)
 	}
-	switch {
-	case d.Presence == manifest.Held, d.Presence == manifest.Settling, d.Presence == manifest.Removed:
+	switch d.Presence {
+	case manifest.Held, manifest.Settling, manifest.Removed:
 		out.Wanted = nil
+	case manifest.Present, manifest.PresenceUnknown:
 	}
 	out.Effect = f.effect(ctx, in, s, d)
 	return out
@@ -273,6 +274,7 @@ type outlook struct {
 	d   manifest.Desired
 }
 
+// Workspace looks anew, whatever runs in it.
 func (o *outlook) Workspace(rec *record.Record, s *spec.SessionSpec) plan.Workspace {
 	view := newSession(o.s.name)
 	view.rec = *rec

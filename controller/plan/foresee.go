@@ -127,14 +127,7 @@ func (c *course) starts(p *pass) bool {
 // somebody else could bring the session further.
 func (c *course) step(p *pass) bool {
 	in := &c.in
-	if known := in.Record.Client; p.rec.Client != nil && (known == nil || known.Process != p.rec.Client.Process) {
-		in.Seen.Client = observe.Running
-		if in.Seen.ReceiptState == ReceiptFound && in.Seen.Receipt.Process == p.rec.Client.Process && in.Seen.ReceiptProcess != observe.LivenessUnknown {
-			in.Seen.Client = in.Seen.ReceiptProcess
-		}
-		// Whether it will be idle is not known while it starts.
-		in.Sight = observe.Sight{At: latest(in.Now, p.rec.Client.StartedAt), Activity: spec.ActivityWorking}
-	}
+	c.meet(p)
 	sameTalk := sameConversation(in.Record.Conversation, p.rec.Conversation)
 	in.Record, in.Heard, in.HandOver = p.rec.Copy(), nil, HandOver{}
 	in.FirstLook = in.FirstLook && !p.plan.Looked
@@ -160,6 +153,19 @@ func (c *course) step(p *pass) bool {
 		return p.plan.Same || p.plan.RequeueAfter == soon || !sameTalk
 	}
 	return true
+}
+
+// meet: a client that the record learns of in this pass runs.
+func (c *course) meet(p *pass) {
+	in := &c.in
+	if known := in.Record.Client; p.rec.Client != nil && (known == nil || known.Process != p.rec.Client.Process) {
+		in.Seen.Client = observe.Running
+		if in.Seen.ReceiptState == ReceiptFound && in.Seen.Receipt.Process == p.rec.Client.Process && in.Seen.ReceiptProcess != observe.LivenessUnknown {
+			in.Seen.Client = in.Seen.ReceiptProcess
+		}
+		// Whether it will be idle is not known while it starts.
+		in.Sight = observe.Sight{At: latest(in.Now, p.rec.Client.StartedAt), Activity: spec.ActivityWorking}
+	}
 }
 
 func sameConversation(a, b *record.Conversation) bool {
