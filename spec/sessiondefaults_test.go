@@ -61,6 +61,10 @@ func TestSessionDefaultsAreLaidUnderASession(t *testing.T) {
 			"workspace: {directory: /d}\nclient: {args: [a, b], envFrom: [{fileRef: {path: /a}}]}", "spec: {client: {args: [c], envFrom: []}}",
 			"workspace: {directory: /d}\nclient: {args: [c], envFrom: []}",
 		},
+		"a probe is merged field by field": {
+			"workspace: {directory: /d}\nlivenessProbe: {exec: {command: [a]}, periodSeconds: 30}", "spec: {livenessProbe: {exec: {command: [b, c]}, failureThreshold: 5}}",
+			"workspace: {directory: /d}\nlivenessProbe: {exec: {command: [b, c]}, periodSeconds: 30, failureThreshold: 5}",
+		},
 		"a command takes no class": {
 			"workspace: {directory: /d}\nclientClassName: codex", "spec: {client: {command: [npm, run, dev]}}",
 			"workspace: {directory: /d}\nclient: {command: [npm, run, dev]}\nclientClassName: exec",

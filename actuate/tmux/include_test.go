@@ -32,9 +32,9 @@ func newTrial(t *testing.T) *trial {
 }
 
 func (tr *trial) try(text string) Included {
-	tr.T.Helper()
+	tr.Helper()
 	require.NoError(tr.T, os.WriteFile(tr.file, []byte(text), 0o600))
-	got, err := tr.Try(tr.T.Context(), tr.file)
+	got, err := tr.Try(tr.Context(), tr.file)
 	require.NoError(tr.T, err)
 	return got
 }
@@ -62,7 +62,7 @@ set -g mouse off
 		`set-option -q -g status-right "#(echo \"it's\") ` + tr.dir + ` %H"`,
 		"set-option -q -gw mode-keys vi", "set-option -q -s escape-time 0",
 	}, got.Set)
-	assert.NoFileExists(t, tr.Trial.Conn.Socket, "the server of the trial is gone")
+	assert.NoFileExists(t, tr.Conn.Socket, "the server of the trial is gone")
 }
 
 // What a trial tells is what a server gets by it, and what it takes back leaves nothing.

@@ -96,15 +96,22 @@ func (t *Actuator) Do(ctx context.Context, a actuate.Action) actuate.Outcome {
 		return t.keepServer(ctx, a)
 	case actuate.ActionClearBuffers:
 		return t.clearBuffers(ctx, a)
-	case actuate.ActionKeys:
-		return t.keys(ctx, a)
-	case actuate.ActionPaste:
-		return t.paste(ctx, a)
-	case actuate.ActionSubmit:
-		return t.submit(ctx, a)
+	case actuate.ActionKeys, actuate.ActionPaste, actuate.ActionSubmit:
+		return t.handOver(ctx, a)
 	case actuate.ActionNone, actuate.ActionSignal, actuate.ActionQueue:
 	}
 	return failed(spec.ReasonUnknown, fmt.Sprintf("tmux does not perform actions of kind %q.", a.Kind))
+}
+
+// handOver performs what gives a client text or keys.
+func (t *Actuator) handOver(ctx context.Context, a actuate.Action) actuate.Outcome {
+	if a.Kind == actuate.ActionKeys {
+		return t.keys(ctx, a)
+	}
+	if a.Kind == actuate.ActionPaste {
+		return t.paste(ctx, a)
+	}
+	return t.submit(ctx, a)
 }
 
 // create makes a tmux session whose one pane runs the launcher. The labels are

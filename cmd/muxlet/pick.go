@@ -87,9 +87,9 @@ func (g *globals) pickFrom(ctx context.Context, client *server.Client, p *picker
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	fmt.Fprint(g.out, "\x1b[?1049h")
+	_, _ = fmt.Fprint(g.out, "\x1b[?1049h")
 	defer func() {
-		fmt.Fprint(g.out, "\x1b[?1049l")
+		_, _ = fmt.Fprint(g.out, "\x1b[?1049l")
 		_ = term.Restore(fd, before)
 	}()
 	resized := make(chan os.Signal, 1)
@@ -109,13 +109,11 @@ func (g *globals) pickFrom(ctx context.Context, client *server.Client, p *picker
 				p.show(l.sessions, g.now())
 			}
 		case key, open := <-keys:
-			switch {
-			case !open:
+			if !open {
 				return "", nil
-			default:
-				if end := p.press(key); end != pickGoesOn {
-					return map[pickResult]string{pickDone: p.selection()}[end], nil
-				}
+			}
+			if end := p.press(key); end != pickGoesOn {
+				return map[pickResult]string{pickDone: p.selection()}[end], nil
 			}
 		}
 	}
@@ -137,33 +135,16 @@ func (g *globals) draw(p *picker) {
 		b.WriteString(line + "\x1b[K")
 	}
 	fmt.Fprintf(&b, "\x1b[J\x1b[1;%dH\x1b[?25h", min(width(lines[0])+1, columns))
-	fmt.Fprint(g.out, b.String())
+	_, _ = fmt.Fprint(g.out, b.String())
 }
 
 // readKeys gives each key that is pressed. Its last read ends with this process.
 func readKeys(ctx context.Context) <-chan string {
 	chunks, keys := make(chan string), make(chan string)
-	go func() {
-		defer close(chunks)
-		buffer := make([]byte, 1024)
-		for {
-			n, err := os.Stdin.Read(buffer)
-			if n > 0 {
-				select {
-				case chunks <- string(buffer[:n]):
-				case <-ctx.Done():
-					return
-				}
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
+	go readChunks(ctx, chunks)
 	go func() {
 		defer close(keys)
-		sent := ""
-		for {
+		for sent := ""; ; {
 			var late <-chan time.Time
 			if sent != "" {
 				late = time.After(keyPatience)
@@ -181,19 +162,35 @@ func readKeys(ctx context.Context) <-chan string {
 				complete = true
 			}
 			for key := "-"; key != ""; {
-				key, sent = nextKey(sent, complete)
-				if key == "" {
-					break
-				}
-				select {
-				case keys <- key:
-				case <-ctx.Done():
+				if key, sent = nextKey(sent, complete); key != "" && !give(ctx, keys, key) {
 					return
 				}
 			}
 		}
 	}()
 	return keys
+}
+
+// readChunks gives what is typed as it comes, until there is no more.
+func readChunks(ctx context.Context, chunks chan<- string) {
+	defer close(chunks)
+	buffer := make([]byte, 1024)
+	for {
+		n, err := os.Stdin.Read(buffer)
+		if n > 0 && !give(ctx, chunks, string(buffer[:n])) || err != nil {
+			return
+		}
+	}
+}
+
+// give is false when nobody takes it any more.
+func give(ctx context.Context, to chan<- string, what string) bool {
+	select {
+	case to <- what:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // sessionsNow is one look at the sessions.

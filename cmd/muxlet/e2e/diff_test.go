@@ -1,7 +1,7 @@
 // Copyright The muxlet Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build e2e
+//go:build e2e && !e2eagents
 
 package e2e
 
@@ -150,7 +150,7 @@ func TestWhatDiffAnnouncesHappens(t *testing.T) {
 	w := newWorld(t)
 	w.declare("s", "stay")
 	w.start()
-	s := w.runs("s")
+	w.runs("s")
 
 	require.Equal(t, "started", w.announced("new", w.document("new", "stay")))
 	w.settlesOn("new")
@@ -164,7 +164,7 @@ func TestWhatDiffAnnouncesHappens(t *testing.T) {
 	assert.Contains(t, a.out, "--- session/s (in force)\n+++ session/s (wanted)\n")
 	assert.Contains(t, a.out, "\n+    - longer\n")
 	w.settlesOn("s")
-	s = w.runsAs("s", 2)
+	w.runsAs("s", 2)
 
 	missing := strings.Replace(w.document("s", "stay"), w.home+"/work", w.home+"/nowhere", 1)
 	effect := w.announced("s", missing)
@@ -175,7 +175,7 @@ func TestWhatDiffAnnouncesHappens(t *testing.T) {
 	})
 	require.Equal(t, "started", w.announced("s", w.document("s", "stay")))
 	w.settlesOn("s")
-	s = w.runsAs("s", 3)
+	s := w.runsAs("s", 3)
 
 	unknown := strings.Replace(w.document("s", "stay"), "spec:\n", "spec:\n  clientClassName: nobody\n", 1)
 	unknown = strings.Replace(unknown, unknown[strings.Index(unknown, "    command:"):strings.Index(unknown, "    shellMode")], "", 1)

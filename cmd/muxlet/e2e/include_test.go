@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -94,7 +95,7 @@ func TestATmuxConfigurationIsReadAgainWhenItChanges(t *testing.T) {
 	w.waitFor("it is in force", func() bool { return shown("mouse") == "off" && strings.Contains(keys(), " C-t ") })
 	assert.NotContains(t, keys(), "detach-client\n")
 
-	path := including["tmux"].(settings)["include"].(string)
+	path := fmt.Sprint(including.section("tmux")["include"])
 	w.write(path, "set -g status-position top\nset -g nonsense 1\n")
 	w.waitFor("the edit is in force", func() bool { return shown("status-position") == "top" })
 	assert.Equal(t, "on", shown("mouse"), "what it does not say any more is as it was")
@@ -116,7 +117,7 @@ func TestAPrefixOfTheSettingsGoesBeforeThatOfTheFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	including := w.including("set -g prefix C-a\nset -g mouse off\n")
-	including["tmux"].(settings)["prefix"] = "M-Space"
+	including.section("tmux")["prefix"] = "M-Space"
 	w.configure(including)
 	w.start()
 	w.declare("a", "stay")

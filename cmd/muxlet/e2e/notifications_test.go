@@ -147,7 +147,7 @@ func TestACommandThatHangsEndsAtItsTimeoutAndWithTheDaemon(t *testing.T) {
 	w := newWorld(t)
 	given := w.tellers()
 	w.write(w.home+"/then", "echo $$ >\"$HOME/hangs\"; while :; do sleep 1; done")
-	given["notifications"].(settings)["timeout"] = "1s"
+	given.section("notifications")["timeout"] = "1s"
 	w.configure(given)
 	w.start()
 	assert.Contains(t, w.refuses(1, "config", "test-notification"), "the command tell was killed after 1s")
@@ -161,7 +161,7 @@ func TestACommandThatHangsEndsAtItsTimeoutAndWithTheDaemon(t *testing.T) {
 	}
 	w.waitFor("the command is gone", gone(hangs()))
 
-	given["notifications"].(settings)["timeout"] = "10m"
+	given.section("notifications")["timeout"] = "10m"
 	w.configure(given)
 	w.uses("notifications.timeout", "10m")
 	require.NoError(t, os.Remove(w.home+"/hangs"))

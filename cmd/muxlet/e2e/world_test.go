@@ -57,6 +57,15 @@ type daemon struct {
 // settings are laid over those of every world, by their first name.
 type settings map[string]any
 
+// section of the settings that is there.
+func (s settings) section(name string) settings {
+	section, ok := s[name].(settings)
+	if !ok {
+		panic("there is no section " + name)
+	}
+	return section
+}
+
 // newWorld makes a world without a daemon. The periods are short, so that tests
 // are.
 func newWorld(t *testing.T, given ...settings) *World {
