@@ -24,8 +24,8 @@ const (
 	unwritableRetry = 5 * time.Second
 	// receiptPatience is when a start is looked at without a hint of its receipt.
 	receiptPatience = 25 * time.Millisecond
-	// atOnce is so soon that it is now: the next pass waits for an answer of tmux anyway,
-	// and a timer would take 1.5 ms, a tenth of a restart.
+	// atOnce is so soon that it is now where tmux is told to look after its dead: the next
+	// pass waits for its answer anyway, and a timer would take 1.5 ms, a tenth of a restart.
 	atOnce = time.Millisecond
 	// inspectTimeout bounds a look at a workspace directory.
 	inspectTimeout = time.Second
@@ -341,7 +341,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	switch {
 	case p.Same:
 		c.queue.Add(s.name)
-	case p.RequeueAfter > 0 && p.RequeueAfter <= atOnce:
+	case p.Action.Kind == actuate.ActionReap && p.RequeueAfter <= atOnce:
 		c.enqueue(s.name, c.Clock.Now())
 	case p.RequeueAfter > 0:
 		c.enqueueAfter(s.name, p.RequeueAfter)
