@@ -1,7 +1,7 @@
 // Copyright The muxlet Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build e2e
+//go:build e2e && !e2eagents
 
 package e2e
 
