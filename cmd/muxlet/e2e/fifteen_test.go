@@ -91,9 +91,10 @@ func (s *seat) isAt(session string) {
 	s.seesThat(session+" in front", func(string) bool { return strings.HasPrefix(s.statusLine(), " "+session+" ") })
 }
 
+// listIsGone waits until the list takes no key any more: that is a frame on the screen.
 func (s *seat) listIsGone() {
 	s.w.Helper()
-	s.seesThat("no list any more", func(screen string) bool { return !strings.Contains(screen, "Enter go there") })
+	s.seesThat("no list any more", func(screen string) bool { return !strings.Contains(screen, "┌──") })
 }
 
 // isTold waits until the status line has the text.
@@ -137,7 +138,7 @@ func TestTwoKeysLeadToTheSessionThatWaitsLongest(t *testing.T) {
 	s.isTold("No session waits for you.")
 
 	for i, n := range []int{5, 11, 2} {
-		w.types(name(n), "!ask echo done-"+name(n))
+		w.does("send", name(n), "!ask echo done-"+name(n), "--wait", "none")
 		began := w.asked(name(n), spec.ReasonPermissionRequired).Status.Activity.AsksSince.Time
 		s.isTold(fmt.Sprintf(" %d waiting: s05 ", i+1))
 		w.waitFor("another second", func() bool { return time.Since(began) > 1100*time.Millisecond })
