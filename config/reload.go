@@ -201,11 +201,19 @@ func Reload(in Inputs, running *Effective) (*Effective, error) {
 	switch {
 	case !used:
 	case next.File == "":
-		return nil, fmt.Errorf("%s: the settings file is gone: put it back, or start the daemon again to go on with the defaults", running.File)
+		return nil, fmt.Errorf("%s: the settings file is gone: put it back, or %s", running.File, withoutFile(running))
 	case next.empty:
-		return nil, fmt.Errorf("%s: the settings file is empty: write its settings again, or start the daemon again to go on with the defaults", running.File)
+		return nil, fmt.Errorf("%s: the settings file is empty: write its settings again, or %s", running.File, withoutFile(running))
 	}
 	return next, nil
+}
+
+// withoutFile says how to do without a settings file.
+func withoutFile(running *Effective) string {
+	if running.SessionsFromFile() {
+		return "write one that says no more than its apiVersion and kind to go on with the defaults; what it gave to sessions stays in force until then"
+	}
+	return "start the daemon again to go on with the defaults"
 }
 
 // Problems are the lines of an error of Load or Reload, each with its place.

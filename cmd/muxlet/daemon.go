@@ -82,6 +82,12 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 		return err
 	}
 	defer held.release()
+	in, err := g.inputs()
+	if err != nil {
+		return err
+	}
+	settings = recalled(settings, config.File(in), log)
+	remember(settings, log)
 	recorder, err := status.OpenRecorder(settings.StateDir, int(settings.Retention.Events))
 	if err != nil {
 		return fmt.Errorf("state directory %s cannot be used: %w", settings.StateDir, err)

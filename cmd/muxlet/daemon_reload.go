@@ -80,6 +80,8 @@ func (r *reloader) run(ctx context.Context, hangUp <-chan os.Signal) {
 	watcher := manifest.NewWatcher(r.log)
 	defer func() { _ = watcher.Close() }()
 	file := config.File(r.inputs)
+	// The file may have gone before this daemon came.
+	r.reload(false)
 	for {
 		if file != "" {
 			// Links on the way to it are watched, and the directory that it may appear in.
@@ -156,6 +158,7 @@ func (r *reloader) putInForce(s *config.Effective) {
 	r.timeout.Store(int64(s.Tmux.Timeout.Duration))
 	r.recorder.SetLimit(int(s.Retention.Events))
 	r.apply(controllerSettings(s))
+	remember(s, r.log)
 }
 
 func reloadedMessage(changed, waiting []string) string {

@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -102,4 +103,36 @@ func TestASettingThatMakesNoSenseAsADefaultIsRefusedWithItsPlace(t *testing.T) {
 	out = w.muxlet("validate").errOut
 	assert.Contains(t, out, `sessionDefaults.clientClasName: unknown field (did you mean "clientClassName"?)`)
 	assert.Equal(t, 1, strings.Count(out, "sessionDefaults."))
+}
+
+// A settings file that is not there when the daemon starts says nothing: what it gave to
+// each session stays, as it does under a daemon that runs.
+func TestASettingsFileThatIsGoneEditsNoSession(t *testing.T) {
+	t.Parallel()
+	given := settings{"sessionDefaults": settings{"clientClassName": "fake", "client": settings{"shellMode": "None", "args": []string{"stay"}}}}
+	w := newWorld(t, given)
+	w.fakeClass()
+	w.write("a.yaml", short("a", "spec: {workspace: {directory: ~/work}}\n"))
+	w.start()
+	before := w.runs("a")
+	file := w.home + "/.config/muxlet/config.yaml"
+	stays := func() {
+		w.holds("it goes on", time.Second, func() bool { now := w.get("a"); return now == nil || now.Generation == before.Generation && (pid(now) == 0 || pid(now) == pid(before)) })
+	}
+	for _, gone := range []func(){
+		func() { require.NoError(t, os.Remove(file)) },
+		func() { w.write(file, "") },
+	} {
+		w.kill()
+		gone()
+		w.start()
+		w.eventually([]string{"get"}, "config.yaml: the settings file is ", "what it gave to sessions stays in force until then")
+		stays()
+		w.kill()
+		w.start()
+		stays()
+		assert.Equal(t, pid(before), pid(w.runs("a")))
+	}
+	w.write(file, "apiVersion: config.muxlet.dev/v1alpha1\nkind: MuxletConfiguration\n")
+	w.becomes("a", "edited by a file that says otherwise", func(s *spec.Session) bool { return s.Generation > before.Generation })
 }

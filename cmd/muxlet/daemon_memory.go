@@ -1,0 +1,69 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+
+	"github.com/go-logr/logr"
+
+	"github.com/muxlet/muxlet/config"
+	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/durable"
+)
+
+// What the settings give to each session is a part of what sessions are. A daemon that
+// starts and does not find the settings file, because it is being replaced or what it is
+// on is not mounted, would otherwise edit every session at once. So the last daemon's is
+// kept in the state directory, and stays in force until a settings file says otherwise.
+
+// settingsMemory is what is kept.
+type settingsMemory struct {
+	// File that said so; empty when none did.
+	File                   string           `json:"file,omitempty"`
+	SessionDefaults        spec.SessionSpec `json:"sessionDefaults"`
+	DefaultClientClassName string           `json:"defaultClientClassName"`
+}
+
+const settingsMemoryVersion = 1
+
+func settingsMemoryPath(stateDir string) string { return filepath.Join(stateDir, "session-defaults") }
+
+// recalled are the settings with what the last daemon's file gave to sessions, where that
+// file is gone; those themselves otherwise. file is the path of the settings file.
+func recalled(s *config.Effective, file string, log logr.Logger) *config.Effective {
+	if !s.NoFile() {
+		return s
+	}
+	var before settingsMemory
+	err := durable.Read(settingsMemoryPath(s.StateDir), settingsMemoryVersion, &before)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Error(err, "What the last settings gave to sessions could not be read")
+	}
+	if err != nil || before.File == "" || before.File != file {
+		return s
+	}
+	out := s.WithSessions(before.File, before.SessionDefaults, before.DefaultClientClassName)
+	log.Info("Settings file is gone, what it gave to sessions stays in force", "settings", file)
+	return out
+}
+
+// remember keeps what the settings give to sessions for the next daemon.
+func remember(s *config.Effective, log logr.Logger) {
+	now := settingsMemory{SessionDefaults: s.SessionDefaults, DefaultClientClassName: s.DefaultClientClassName}
+	if s.SessionsFromFile() {
+		now.File = s.File
+	}
+	path := settingsMemoryPath(s.StateDir)
+	var before settingsMemory
+	if durable.Read(path, settingsMemoryVersion, &before) == nil && reflect.DeepEqual(before, now) {
+		return
+	}
+	if err := durable.Write(path, settingsMemoryVersion, now); err != nil {
+		log.Error(err, "What the settings give to sessions could not be kept for the next daemon")
+	}
+}
