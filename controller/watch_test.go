@@ -6,6 +6,7 @@ package controller
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ func full() *spec.SessionStatus {
 		Evidence:        &spec.EvidenceStatus{ObservedAt: at, LastScreen: []string{"x"}},
 		Decision:        &spec.DecisionStatus{At: at},
 		NextAttemptTime: &at,
+		LivenessProbe:   &spec.LivenessProbeStatus{Result: spec.ProbeFailed, LastProbeTime: at.DeepCopy(), NextProbeTime: at.DeepCopy()},
 	}
 }
 
@@ -90,7 +92,9 @@ func TestAChangeOfAnyFieldOfTheStatusIsAChange(t *testing.T) {
 			}
 		})
 		n++
-		heartbeat := path == "status.Evidence.ObservedAt" || path == "status.Activity.ReportedAt"
+		heartbeat := slices.Contains([]string{
+			"status.Evidence.ObservedAt", "status.Activity.ReportedAt", "status.LivenessProbe.LastProbeTime", "status.LivenessProbe.NextProbeTime",
+		}, path)
 		assert.Equal(t, heartbeat, sameStatus(full(), changed), path)
 	})
 	assert.GreaterOrEqual(t, n, 40)
@@ -107,6 +111,7 @@ func TestAChangeOfAnyFieldOfTheStatusIsAChange(t *testing.T) {
 		func(s *spec.SessionStatus) { s.Client.LastTermination = nil },
 		func(s *spec.SessionStatus) { s.Client.LastTermination.ExitCode = nil },
 		func(s *spec.SessionStatus) { s.Conditions = nil },
+		func(s *spec.SessionStatus) { s.LivenessProbe = nil },
 	} {
 		other := full()
 		missing(other)
