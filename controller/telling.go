@@ -155,6 +155,9 @@ func (t *telling) noteState(r observe.Report) {
 		t.reportedAt = r.At
 	}
 	means := r.Kind != observe.ReportOther && r.Kind != observe.ReportEnded
+	if r.Repeats() && t.report.Kind == observe.ReportAsked {
+		return
+	}
 	if t.report.Kind == "" || means && !r.At.Before(t.report.At) {
 		t.report = observe.LastReport{Kind: r.Kind, At: r.At, Failure: r.Failure}
 	}

@@ -13,6 +13,25 @@ import (
 	"github.com/muxlet/muxlet/spec"
 )
 
+// Claude Code tells of one question twice. Whoever has looked at it meanwhile is not asked
+// again, and its age is that of the question.
+func TestTheSecondReportOfAQuestionIsNoNewOne(t *testing.T) {
+	asked := time.Unix(10_000, 0)
+	told := &telling{}
+	report := func(event string, kind observe.ReportKind, after time.Duration) {
+		told.noteState(observe.Report{Event: event, Kind: kind, At: asked.Add(after)})
+	}
+	report("PermissionRequest", observe.ReportAsked, 0)
+	report("Notification", observe.ReportAsked, 6*time.Second)
+	assert.Equal(t, observe.LastReport{Kind: observe.ReportAsked, At: asked}, told.report)
+	assert.Equal(t, asked.Add(6*time.Second), told.reportedAt)
+	report("PermissionRequest", observe.ReportAsked, 8*time.Second)
+	assert.Equal(t, asked.Add(8*time.Second), told.report.At, "another one")
+	report("PostToolUse", observe.ReportWorking, 9*time.Second)
+	report("Notification", observe.ReportAsked, 10*time.Second)
+	assert.Equal(t, asked.Add(10*time.Second), told.report.At, "a question that only the notice tells of")
+}
+
 // A client whose turn has just begun is not idle for want of a look at its screen: an
 // edit would replace it in the middle of the turn.
 func TestATurnThatWasReportedCountsBeforeTheNextLook(t *testing.T) {

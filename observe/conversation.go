@@ -188,6 +188,11 @@ type Report struct {
 	Chain []Ancestor `json:"chain,omitempty"`
 }
 
+// Repeats says whether a report may be a second one of the question that was reported
+// before: Claude Code notifies of a dialog 6 s after it has asked for the permission
+// (2.1.332).
+func (r Report) Repeats() bool { return r.Kind == ReportAsked && r.Event == "Notification" }
+
 // Ancestor is one process above a hook.
 type Ancestor struct {
 	Process

@@ -20,7 +20,9 @@ import (
 
 // Answer returns the last lines of what the client has answered last in a
 // conversation since a time, and all lines for 0; what has no time counts when since is
-// zero. It is its text without what it did with tools, at most
+// zero. Since a time an answer is one to the last prompt: the end of the answer before is
+// written by Claude Code up to 0.2 s after it has told that the turn is over, and may be
+// younger than the hand-over of the next prompt. It is its text without what it did with tools, at most
 // what fits into the last 8 MiB of its transcript. While a turn is being worked on,
 // that is what the client has said last in it, or before. The error is an
 // fs.ErrNotExist when the class has no transcript that is understood or the
@@ -38,7 +40,7 @@ func (e *Eyes) Answer(ref observe.ConversationRef, since time.Time, lines int) (
 	a := await(e, ref, "answer", unseen, func() answer {
 		text, err := e.answer(ref, func(line []byte) said {
 			s := read(line)
-			s.is = s.is && !s.at.Before(since)
+			s.is, s.asks = s.is && !s.at.Before(since), s.asks && !since.IsZero()
 			return s
 		})
 		return answer{text, err}
@@ -108,7 +110,9 @@ func lastAnswer(f io.ReaderAt, length int64, read func(line []byte) said) (strin
 // said is what one line of a transcript holds of an answer. A message of several parts
 // takes several lines with one id; without an id it is one of its own.
 type said struct {
-	is   bool
+	is bool
+	// asks: it is a prompt. What was said before it answers another one.
+	asks bool
 	id   string
 	text string
 	// at is when it was written; zero when that is not told.
@@ -129,6 +133,8 @@ func answerIn(tail []byte, all bool, read func(line []byte) said) (text string, 
 		s := read(bytes.Trim(tail[at+1:], "\x00"))
 		tail = tail[:max(at, 0)]
 		switch {
+		case s.asks:
+			whole, tail = true, nil
 		case !s.is:
 		case len(parts) > 0 && (s.id != id || id == ""):
 			whole, tail = true, nil
@@ -165,7 +171,7 @@ func textOf(parts []part, kind string) string {
 // helpers say is marked as a side chain.
 func claudeAnswer(line []byte) said {
 	if !bytes.Contains(line, []byte(`"assistant"`)) {
-		return said{}
+		return said{asks: claudePrompt(line)}
 	}
 	var l struct {
 		Type        string
@@ -179,7 +185,25 @@ func claudeAnswer(line []byte) said {
 	if json.Unmarshal(line, &l) != nil || l.Type != "assistant" || l.IsSidechain {
 		return said{}
 	}
-	return said{true, l.Message.ID, textOf(l.Message.Content, "text"), l.Timestamp}
+	return said{is: true, id: l.Message.ID, text: textOf(l.Message.Content, "text"), at: l.Timestamp}
+}
+
+// claudePrompt says whether a line is a person's prompt. What a tool gives back, and what
+// Claude Code itself puts in, has the type user as well.
+func claudePrompt(line []byte) bool {
+	if !bytes.Contains(line, []byte(`"user"`)) {
+		return false
+	}
+	var l struct {
+		Type                string
+		IsSidechain, IsMeta bool
+		Message             struct{ Content json.RawMessage }
+	}
+	if json.Unmarshal(line, &l) != nil || l.Type != "user" || l.IsSidechain || l.IsMeta {
+		return false
+	}
+	var parts []part
+	return json.Unmarshal(l.Message.Content, &parts) != nil || textOf(parts, "text") != ""
 }
 
 // codexAnswer reads a line of a rollout of Codex (0.171.0).
@@ -196,7 +220,7 @@ func codexAnswer(line []byte) said {
 		}
 	}
 	if json.Unmarshal(line, &l) != nil || l.Type != "response_item" || l.Payload.Type != "message" || l.Payload.Role != "assistant" {
-		return said{}
+		return said{asks: l.Payload.Type == "message" && l.Payload.Role == "user"}
 	}
-	return said{true, l.Payload.ID, textOf(l.Payload.Content, "output_text"), l.Timestamp}
+	return said{is: true, id: l.Payload.ID, text: textOf(l.Payload.Content, "output_text"), at: l.Timestamp}
 }

@@ -66,6 +66,16 @@ func TestAnAnswerOfBeforeIsNotTakenForOneThatIsToCome(t *testing.T) {
 	got, err := new(Eyes).Answer(ref, sent, 0)
 	require.NoError(t, err)
 	assert.Equal(t, "new", got)
+
+	// The end of the answer before may be written after the next hand-over has begun.
+	late := stamped("old", "2026-01-02T15:04:05.100Z") + userLine
+	write(t, transcriptOf(ref, "-src-web"), userLine+late)
+	_, err = new(Eyes).Answer(ref, sent, 0)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	write(t, transcriptOf(ref, "-src-web"), userLine+late+stamped("new", "2026-01-02T15:04:06Z"))
+	got, err = new(Eyes).Answer(ref, sent, 0)
+	require.NoError(t, err)
+	assert.Equal(t, "new", got)
 }
 
 func TestTheLastLinesOfAnAnswerAreKept(t *testing.T) {

@@ -38,7 +38,9 @@ func (w *World) belongings() map[string][]string {
 	} {
 		out, err := w.tmux(command...)
 		require.NoError(w, err, "%s: %s", what, out)
-		all[what] = strings.Split(out, "\n")
+		all[what] = slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "@muxlet-waiting-until ") // the time until which the others hold
+		})
 	}
 	events, err := w.api.Events(w.Context(), "")
 	require.NoError(w, err)

@@ -142,7 +142,7 @@ func TestEachEndOfSendHasItsExitCode(t *testing.T) {
 		assert.Empty(t, a.out, r.args)
 		assert.Less(t, a.took, 10*time.Second, "%v: what is known is told", r.args)
 	}
-	several := w.muxlet("send", "-l", "kind=receiver", "y", "--timeout", "1s")
+	several := w.muxlet("send", "-l", "kind=receiver", "y", "--timeout", "5s")
 	assert.Equal(t, 5, several.code, "the worst of them")
 	assert.Equal(t, "turn/ready-2 delivered to session \"ready\"\n", several.out)
 	assert.Equal(t, 3, strings.Count(several.errOut, "Error: "), several.errOut)
