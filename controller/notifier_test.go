@@ -167,7 +167,10 @@ func TestWhoLooksAtASessionIsNotNotifiedOfIt(t *testing.T) {
 	someone := a.Attach("shop")
 	a.WaitFor("shop", envtest.Check{Words: "has a person attached", Holds: func(s spec.Session) bool { return s.Status.Tmux.Attached == 1 }})
 	a.turn("shop", "one")
-	a.WaitFor("shop", idle, asksNobody)
+	a.WaitFor("shop", idle, envtest.Check{Words: "was seen to have ended its work", Holds: func(s spec.Session) bool {
+		seen := s.Status.Activity
+		return seen != nil && seen.AsksSince != nil && seen.SeenAt != nil && !seen.SeenAt.Before(seen.AsksSince)
+	}})
 	someone.Leave()
 	a.Always(5*envtest.Resync, "they have seen it", func() bool { return p.count() == 0 })
 	a.turn("shop", "two")

@@ -166,7 +166,7 @@ func TestWhatPeopleDoAroundAClientIsTheirs(t *testing.T) {
 		s := e.WaitFor(r.name, envtest.Incarnation(1), lookedAt(since))
 		assert.Equal(t, r.client.Process.PID, s.Status.Client.Pid, r.name)
 		assert.Equal(t, r.pane, s.Status.Tmux.Pane, r.name)
-		assert.Contains(t, r.holders(), s.Status.Tmux.Session, r.name)
+		e.Eventually("its pane is where its status says: "+r.name, func() bool { return slices.Contains(r.holders(), s.Status.Tmux.Session) })
 	}
 	assert.Len(t, e.Launches(""), len(names), "nothing is started")
 	e.Restart()
