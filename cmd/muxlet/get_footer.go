@@ -26,7 +26,7 @@ func (o *getOptions) sayNothingFound(status server.DaemonStatus, others int) {
 	case len(status.Problems) > 0:
 		o.complain("No sessions found: no valid manifest in %s. Correct what is named below.", roots)
 	default:
-		o.complain("No sessions found: no manifest in %s. Put a YAML there that declares a Session, and it comes up by itself.", roots)
+		o.complain("No sessions found: no manifest in %s. Put a YAML there that declares a Session, or run \"muxlet new\" in a project, and it comes up by itself.", roots)
 	}
 }
 

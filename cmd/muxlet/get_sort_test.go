@@ -167,7 +167,7 @@ func TestGetOnNothingSaysWhatWasFoundWhere(t *testing.T) {
 	c := newCLI(t, f)
 	assert.Equal(t, 0, c.run("get"))
 	assert.Equal(t, "No sessions found: no manifest in /m/a (it is empty), /m/b (it does not exist), /m/c (1 file), /m/d (3 files). "+
-		"Put a YAML there that declares a Session, and it comes up by itself.\n", c.errOut)
+		"Put a YAML there that declares a Session, or run \"muxlet new\" in a project, and it comes up by itself.\n", c.errOut)
 }
 
 // A pid of seven digits is no number with an exponent.

@@ -186,7 +186,7 @@ func TestGetOnNothingSaysWhereAYAMLIsLookedFor(t *testing.T) {
 	assert.Equal(t, 0, c.run())
 	assert.Empty(t, c.out)
 	assert.Equal(t, "No sessions found: no manifest in /home/me/.config/muxlet/sessions. "+
-		"Put a YAML there that declares a Session, and it comes up by itself.\n", c.errOut)
+		"Put a YAML there that declares a Session, or run \"muxlet new\" in a project, and it comes up by itself.\n", c.errOut)
 	f.status.Problems = []string{"/home/me/.config/muxlet/sessions/a.yaml:1:1: kind: missing"}
 	assert.Equal(t, 0, c.run())
 	c.golden("get-nothing-valid")
