@@ -117,7 +117,10 @@ func TestASettingsFileThatIsGoneEditsNoSession(t *testing.T) {
 	before := w.runs("a")
 	file := w.home + "/.config/muxlet/config.yaml"
 	stays := func() {
-		w.holds("it goes on", time.Second, func() bool { now := w.get("a"); return now == nil || now.Generation == before.Generation && (pid(now) == 0 || pid(now) == pid(before)) })
+		w.holds("it goes on", time.Second, func() bool {
+			now := w.get("a")
+			return now == nil || now.Generation == before.Generation && (pid(now) == 0 || pid(now) == pid(before))
+		})
 	}
 	for _, gone := range []func(){
 		func() { require.NoError(t, os.Remove(file)) },
