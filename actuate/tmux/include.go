@@ -62,14 +62,14 @@ const (
 // Try runs the file. The error says that it could not be tried, and then nothing is known of
 // what it asks for.
 func (t *Trial) Try(ctx context.Context, file string) (Included, error) {
-	if _, err := os.ReadFile(file); err != nil {
-		return Included{}, fmt.Errorf("read %s: %w", file, errors.Unwrap(err))
+	if err := readable(file); err != nil {
+		return Included{}, fmt.Errorf("read %s: %w", file, err)
 	}
-	pid, err := t.begin(ctx)
+	server, err := t.begin(ctx)
 	if err != nil {
 		return Included{}, err
 	}
-	defer t.end(pid)
+	defer t.end(server)
 	before, err := t.look(ctx)
 	if err != nil {
 		return Included{}, fmt.Errorf("look at tmux before %s: %w", file, err)
@@ -84,21 +84,62 @@ func (t *Trial) Try(ctx context.Context, file string) (Included, error) {
 	return out, nil
 }
 
+// readable says why a file cannot be read. To open a pipe would take until somebody writes
+// into it, and the daemon could not end meanwhile.
+func readable(file string) error {
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() && file != os.DevNull {
+		return errors.New("it is not a regular file")
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(file)
+	}
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	_ = f.Close()
+	return nil
+}
+
 // begin starts the server, in the place of one that an earlier trial may have left.
-func (t *Trial) begin(ctx context.Context) (pid int, err error) {
+func (t *Trial) begin(ctx context.Context) (server observe.Process, err error) {
 	t.Clear(ctx)
 	r := t.Conn.Start(ctx, t.Conf,
 		"new-session", "-d", "-s", trialSession, "-x", "200", "-y", "50", "--", "/bin/sleep", "1000", ";",
 		"set-option", "-t", "="+trialSession+":", "destroy-unattached", "off", ";", "display-message", "-p", "#{pid}")
-	pid, err = strconv.Atoi(strings.TrimSpace(r.Stdout))
+	pid, err := strconv.Atoi(strings.TrimSpace(r.Stdout))
 	if err != nil {
-		return 0, fmt.Errorf("start a tmux server to try it on: %s", words(explain(r)))
+		err = fmt.Errorf("start a tmux server to try it on: %s", words(explain(r)))
+	} else if server, _ = observeprocess.Identify(pid); server.Ticks == 0 {
+		err = errors.New("start a tmux server to try it on: it has ended at once")
+	} else if err = os.WriteFile(t.note(), fmt.Appendf(nil, "%d %d", server.PID, server.Ticks), 0o600); err != nil {
+		err = fmt.Errorf("note the tmux server to try it on: %w", err)
 	}
-	return pid, nil
+	if err != nil {
+		// It may run without having said so.
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+		defer cancel()
+		t.Clear(ending)
+		return observe.Process{}, err
+	}
+	return server, nil
 }
+
+// note is the file that says which process the server is: one that is mute, or that waits
+// for a command of the file to end, does not end when it is told to, and a daemon that was
+// killed leaves it to the next one.
+func (t *Trial) note() string { return t.Conn.Socket + ".server" }
 
 // Clear ends the server of a trial that was broken off.
 func (t *Trial) Clear(ctx context.Context) {
+	var server observe.Process
+	if text, err := os.ReadFile(t.note()); err == nil {
+		if _, err := fmt.Sscan(string(text), &server.PID, &server.Ticks); err == nil {
+			t.end(server)
+		}
+		_ = os.Remove(t.note())
+	}
 	if _, err := os.Lstat(t.Conn.Socket); err == nil {
 		t.Conn.Run(ctx, nil, "kill-server")
 		_ = os.Remove(t.Conn.Socket)
@@ -114,24 +155,23 @@ func explain(r tmux.Result) string {
 
 // end ends the server, and whatever the file still runs below it: each trial would leave
 // another one behind. Who has left the server's family is not found any more.
-func (t *Trial) end(pid int) {
+func (t *Trial) end(server observe.Process) {
 	var family []observe.Process
-	if server, state := observeprocess.Identify(pid); state == observe.Running {
+	if observeprocess.State(server) == observe.Running {
 		// What cannot be listed is left.
 		family, _ = observeprocess.Descendants(server)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
 	t.Conn.Run(ctx, nil, "kill-server")
-	for isTmuxServer(pid) == nil && ctx.Err() == nil {
+	for observeprocess.State(server) == observe.Running && ctx.Err() == nil {
 		time.Sleep(endPoll)
 	}
 	// One that does not answer would be left behind; one that has ended is not found.
-	_ = process.Signal(pid, syscall.SIGKILL, isTmuxServer)
-	for _, p := range family {
+	for _, p := range append(family, server) {
 		_ = process.Signal(p.PID, syscall.SIGKILL, process.Itself(p))
 	}
-	_ = os.Remove(t.Conn.Socket)
+	_, _ = os.Remove(t.Conn.Socket), os.Remove(t.note())
 }
 
 // source runs the file. exit-empty is set back in the same breath: with it, and without an

@@ -7,11 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/muxlet/muxlet/actuate/process"
+	"github.com/muxlet/muxlet/observe"
+	observeprocess "github.com/muxlet/muxlet/observe/process"
 )
 
 // trial tries files, each written to a path that means something to tmux and shells.
@@ -176,4 +181,40 @@ func TestWhatPluginsSetIsWaitedFor(t *testing.T) {
 	for _, want := range []string{"set-option -q -g @a nord", "bind-key -T prefix T run-shell /x/y.sh", "set-option -q -g status-right late"} {
 		assert.Contains(t, got.Set, want)
 	}
+}
+
+// A daemon that is killed leaves the server of its trial, which the next one ends: also one
+// that waits for a command of the file, and one that answers nobody.
+func TestTheServerOfATrialThatWasBrokenOffIsEnded(t *testing.T) {
+	for name, text := range map[string]string{"it waits for a command": "run-shell 'sleep 600'\n", "it is mute": "source-file PIPE\n"} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrial(t)
+			pipe := filepath.Join(tr.dir, "pipe")
+			require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+			require.NoError(t, os.WriteFile(tr.file, []byte(strings.ReplaceAll(text, "PIPE", pipe)), 0o600))
+			tr.Limit = 500 * time.Millisecond
+			server, err := tr.begin(t.Context())
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = process.Signal(server.PID, syscall.SIGKILL, process.Itself(server)) })
+			tr.source(t.Context(), tr.file)
+			require.Equal(t, observe.Running, observeprocess.State(server))
+			next := &Trial{Conn: tr.Conn, Conf: tr.Conf}
+			next.Clear(t.Context())
+			assert.Eventually(t, func() bool { return observeprocess.State(server) == observe.Gone }, time.Minute, 10*time.Millisecond)
+			assert.NoFileExists(t, tr.Conn.Socket)
+			assert.NoFileExists(t, tr.note())
+		})
+	}
+}
+
+// To open a pipe would wait for somebody who writes into it.
+func TestAFileThatIsNoFileIsNotWaitedFor(t *testing.T) {
+	tr := newTrial(t)
+	require.NoError(t, syscall.Mkfifo(tr.file, 0o600))
+	_, err := tr.Try(t.Context(), tr.file)
+	require.EqualError(t, err, "read "+tr.file+": it is not a regular file")
+	_, err = tr.Try(t.Context(), tr.dir)
+	require.EqualError(t, err, "read "+tr.dir+": it is not a regular file")
+	_, err = tr.Try(t.Context(), os.DevNull)
+	require.NoError(t, err)
 }
