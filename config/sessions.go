@@ -15,6 +15,9 @@ const (
 	defaultClassName    = "defaultClientClassName"
 )
 
+// OfSessions says whether a setting is a part of what each session is.
+func OfSessions(name string) bool { return name == sessionDefaultsName || name == defaultClassName }
+
 // NoFile says that there is no settings file, or one with nothing in it.
 func (e *Effective) NoFile() bool { return e.File == "" || e.empty }
 

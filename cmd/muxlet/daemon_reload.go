@@ -50,7 +50,16 @@ type reloader struct {
 	waiting []string
 	// problems are why the file is not in use; none when it is.
 	problems []string
+	// unsettled is what the file says of all sessions otherwise, and since when; nil when
+	// there is nothing to wait for.
+	unsettled      *config.Effective
+	unsettledSince time.Time
 }
+
+// settingsSettle is how long a file must say the same before it edits sessions. One that is
+// written in place is a shorter one for a moment, often a valid one, and each session would
+// be edited there and back, and restarted twice.
+const settingsSettle = time.Second
 
 func newReloader(g *globals, running *config.Effective, level *slog.LevelVar, recorder *status.Recorder, log logr.Logger) (*reloader, error) {
 	in, err := g.inputs()
@@ -94,10 +103,38 @@ func (r *reloader) run(ctx context.Context, hangUp <-chan os.Signal) {
 			r.reload(true)
 		case <-watcher.Hints():
 			r.reload(false)
-		case <-time.After(r.current().ResyncPeriod.Duration):
+		case <-time.After(r.lookAfter()):
 			r.reload(false)
 		}
 	}
+}
+
+// lookAfter is when the file is looked at without a notice.
+func (r *reloader) lookAfter() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unsettled == nil {
+		return r.running.ResyncPeriod.Duration
+	}
+	return min(r.running.ResyncPeriod.Duration, settingsSettle)
+}
+
+// settled says whether the file has said the same for long enough. What says nothing else of
+// all sessions than what is in force, or was asked for, waits for nothing.
+func (r *reloader) settled(next *config.Effective, changed []string, asked bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, now := r.unsettled, time.Now()
+	switch {
+	case asked || !slices.ContainsFunc(changed, config.OfSessions):
+	case before == nil || len(next.Changed(before)) > 0:
+		r.unsettled, r.unsettledSince = next, now
+		return false
+	case now.Sub(r.unsettledSince) < settingsSettle:
+		return false
+	}
+	r.unsettled = nil
+	return true
 }
 
 func (r *reloader) current() *config.Effective {
@@ -117,6 +154,9 @@ func (r *reloader) reload(asked bool) {
 	}
 	inUse, waiting := r.flags(next).Onto(running)
 	changed := inUse.Changed(running)
+	if !r.settled(inUse, changed, asked) {
+		return
+	}
 	r.mu.Lock()
 	mended := len(r.problems) > 0
 	news := len(changed) > 0 || !slices.Equal(waiting, r.waiting)
@@ -141,7 +181,7 @@ func (r *reloader) reload(asked bool) {
 func (r *reloader) refuse(problems []string, asked bool) {
 	r.mu.Lock()
 	news := !slices.Equal(problems, r.problems)
-	r.problems = problems
+	r.problems, r.unsettled = problems, nil
 	r.mu.Unlock()
 	if !news && !asked {
 		return

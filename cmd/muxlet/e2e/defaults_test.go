@@ -139,3 +139,29 @@ func TestASettingsFileThatIsGoneEditsNoSession(t *testing.T) {
 	w.write(file, "apiVersion: config.muxlet.dev/v1alpha1\nkind: MuxletConfiguration\n")
 	w.becomes("a", "edited by a file that says otherwise", func(s *spec.Session) bool { return s.Generation > before.Generation })
 }
+
+// A settings file that is written in place is a shorter one for a moment, and a valid one at
+// that. It edits no session.
+func TestASettingsFileThatIsHalfWrittenEditsNoSession(t *testing.T) {
+	t.Parallel()
+	given := settings{"sessionDefaults": settings{"updateStrategy": settings{"type": "Recreate"}, "clientClassName": "fake", "client": settings{"shellMode": "None", "args": []string{"stay"}}}}
+	w := newWorld(t, given)
+	w.fakeClass()
+	w.write("a.yaml", short("a", "spec: {workspace: {directory: ~/work}}\n"))
+	w.start()
+	before := w.runs("a")
+	whole, err := os.ReadFile(w.settingsFile())
+	require.NoError(t, err)
+	head := strings.Index(string(whole), "sessionDefaults:")
+	require.Positive(t, head)
+	for range 3 {
+		// Longer than the hints of a file's changes are held back.
+		require.NoError(t, os.WriteFile(w.settingsFile(), whole[:head], 0o600))
+		w.holds("it goes on", 400*time.Millisecond, func() bool { return w.get("a").Generation == before.Generation })
+		require.NoError(t, os.WriteFile(w.settingsFile(), whole, 0o600))
+	}
+	w.holds("it goes on", 2*time.Second, func() bool { return w.get("a").Generation == before.Generation })
+	assert.Equal(t, pid(before), pid(w.runs("a")))
+	require.NoError(t, os.WriteFile(w.settingsFile(), []byte(strings.Replace(string(whole), "- stay", "- stay\n    - more", 1)), 0o600))
+	w.becomes("a", "edited by a file that stays", func(s *spec.Session) bool { return s.Generation > before.Generation })
+}
