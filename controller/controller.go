@@ -211,7 +211,9 @@ type Controller struct {
 	reread   chan struct{}
 	// waitingDue asks for a look at who waits for a person.
 	waitingDue chan struct{}
-	queue      workqueue.TypedDelayingInterface[string]
+	// attentionDue asks for a look at what is to be written down of who asks for attention.
+	attentionDue chan struct{}
+	queue        workqueue.TypedDelayingInterface[string]
 	// screensDue has the sessions whose screens are to be looked at.
 	screensDue workqueue.TypedDelayingInterface[string]
 	// probes has those whose clients are to be asked whether they are alive.
@@ -292,7 +294,7 @@ func New(o Options) *Controller {
 		loaded:   make(chan struct{}),
 		reread:   make(chan struct{}, 1),
 
-		waitingDue: make(chan struct{}, 1),
+		waitingDue: make(chan struct{}, 1), attentionDue: make(chan struct{}, 1),
 	}
 	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
 	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
@@ -348,6 +350,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		wg.Go(func() { c.notifyPeople(ctx) })
 	}
 	wg.Go(func() { c.watchWaiting(ctx) })
+	wg.Go(func() { c.keepAttention(ctx) })
 	c.enqueue(serverKey, c.Clock.Now())
 	c.watchManifests(ctx)
 	c.queue.ShutDown()
@@ -370,6 +373,7 @@ func (c *Controller) load() error {
 		return err
 	}
 	c.loadTold()
+	c.loadAttention()
 	c.loadSpool()
 	return nil
 }

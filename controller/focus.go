@@ -23,6 +23,8 @@ type focus struct {
 	front time.Time
 	// seen is when somebody last had had it in front of them for long enough.
 	seen time.Time
+	// question is the reason of what it asked an earlier daemon, until this one has looked.
+	question string
 }
 
 // unseen says whether it asks and nobody has seen that yet.
@@ -81,9 +83,11 @@ func (c *Controller) noteAsks(s *session, t *telling, sight observe.Sight, by ob
 		told = observe.LastReport{}
 	}
 	before := t.focus.asks
-	t.focus.asks = observe.AsksSince(before, t.sight, sight, told)
+	t.focus.asks = observe.AsksSince(before, t.lastSight(sight), sight, told)
+	t.focus.question = ""
 	if !t.focus.asks.Equal(before) {
 		c.queue.Add(s.name)
+		c.attentionChanged()
 	}
 }
 
@@ -98,6 +102,7 @@ func (c *Controller) noteSeen(s *session, seen plan.Seen) {
 	due := t.focus.due(c.settings().FocusAfter)
 	if !seen.At.Before(due) {
 		t.focus.seen = c.now()
+		c.attentionChanged()
 		return
 	}
 	now := c.Clock.Now()

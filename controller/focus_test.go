@@ -52,6 +52,40 @@ func TestAQuestionThatAPersonHasSeenAsksForAttentionNoMoreUntilThereIsNewWork(t 
 	a.WaitFor("shop", idle, asksForAttention)
 }
 
+// K6: who has looked through the questions need not do so again because the daemon was
+// restarted, and ended work that nobody has seen is not lost by it.
+func TestWhoAsksSinceWhenAndWhatWasSeenOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
+	a := startAgents(t, envtest.Config{})
+	a.Apply(a.strange("shop"))
+	waits := envtest.Condition(spec.ConditionInputRequired, metav1.ConditionTrue, spec.ReasonTrustRequired)
+	// A report that comes a moment after the look may move the time, as long as it is there.
+	restart := func() envtest.Check {
+		at := time.Now()
+		a.Restart()
+		return envtest.Check{Words: "asks since before the restart", Holds: func(s spec.Session) bool {
+			return s.Status.Activity != nil && s.Status.Activity.AsksSince != nil && s.Status.Activity.AsksSince.Time.Before(at)
+		}}
+	}
+	a.WaitFor("shop", waits, asksForAttention)
+	a.WaitFor("shop", waits, asksForAttention, restart())
+	person := a.Attach("shop")
+	a.WaitFor("shop", waits, asksNobody)
+	person.Leave()
+	a.WaitFor("shop", waits, asksNobody, restart())
+	a.Always(2*envtest.Resync, "it stays seen", envtest.Holds(a.Env, "shop", asksNobody))
+
+	a.trusts("shop")
+	a.WaitFor("shop", idle, asksNobody)
+	a.turn("shop", "one")
+	a.WaitFor("shop", idle, asksForAttention)
+	// Its screen shows the work for a moment longer than its report says.
+	a.WaitFor("shop", idle, asksForAttention, envtest.Check{Words: "has asked for two seconds", Holds: func(s spec.Session) bool {
+		return time.Since(s.Status.Activity.AsksSince.Time) > 2*time.Second
+	}})
+	a.WaitFor("shop", idle, asksForAttention, restart())
+}
+
 // A person has work that was ended in front of them only when it is that pane at which
 // they look.
 func TestEndedWorkAsksForAttentionUntilItsPaneIsInFrontOfAPerson(t *testing.T) {

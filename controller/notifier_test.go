@@ -143,6 +143,8 @@ func TestAPersonIsNotifiedOnceOfAQuestionAndOnceOfEndedWork(t *testing.T) {
 	a.Eventually("the person is told of the end", func() bool { return p.count() == 2 })
 	assert.Equal(t, "TurnCompleted shop", p.heard()[1])
 	assert.Equal(t, spec.ReasonCompleted, p.last().Reason)
+	// Its screen shows the work for a moment longer than its report.
+	a.Always(4*envtest.Resync, "they are told of the end once", func() bool { return p.count() == 2 })
 	a.Restart()
 	a.WaitFor("shop", idle)
 	a.Always(4*envtest.Resync, "ended work is not told again after a restart", func() bool { return p.count() == 2 })

@@ -87,6 +87,8 @@ type Mark struct {
 	Event   spec.NotificationEvent `json:"event"`
 	Reason  string                 `json:"reason"`
 	Attempt string                 `json:"attempt,omitempty"`
+	// Since when the work had ended; zero of all else.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Book has what was told of each session, and what was not yet. It is for one goroutine
@@ -126,7 +128,7 @@ type state struct {
 func NewBook(marks []Mark) *Book {
 	b := &Book{entries: map[string]*entry{}}
 	for _, m := range marks {
-		b.entry(m.UID).states[m.Event] = &state{Occasion: Occasion{Event: m.Event, Reason: m.Reason, Attempt: m.Attempt}, told: true, kept: true}
+		b.entry(m.UID).states[m.Event] = &state{Occasion: Occasion{Event: m.Event, Reason: m.Reason, Attempt: m.Attempt, Since: m.Since}, told: true, kept: true}
 	}
 	return b
 }
@@ -140,14 +142,17 @@ func (b *Book) entry(uid string) *entry {
 	return e
 }
 
-// Marks are what is to be remembered, in a fixed order. That work has ended is told
-// anew by nobody after a restart, and so is not among them.
+// Marks are what is to be remembered, in a fixed order.
 func (b *Book) Marks() []Mark {
 	marks := []Mark{}
 	for _, uid := range slices.Sorted(maps.Keys(b.entries)) {
 		for _, event := range spec.NotificationEvents {
-			if s := b.entries[uid].states[event]; s != nil && s.told && event != spec.NotifyTurnCompleted {
-				marks = append(marks, Mark{UID: uid, Event: event, Reason: s.Reason, Attempt: s.Attempt})
+			if s := b.entries[uid].states[event]; s != nil && s.told {
+				mark := Mark{UID: uid, Event: event, Reason: s.Reason, Attempt: s.Attempt}
+				if event == spec.NotifyTurnCompleted {
+					mark.Since = s.Since.Round(0).UTC()
+				}
+				marks = append(marks, mark)
 			}
 		}
 	}
@@ -205,16 +210,16 @@ func (b *Book) drop(e *entry, event spec.NotificationEvent) {
 }
 
 // sameAs says whether an occasion is the one that is known. A question that is reported
-// once more is; so is what an earlier run has told, of which only the reason is
-// comparable. Ended work of another time is other work.
+// once more is; so is a question that an earlier run has told, of which only the reason
+// is comparable. Ended work of another time is other work.
 func (s *state) sameAs(o Occasion) bool {
 	switch {
 	case s.Reason != o.Reason || s.Attempt != o.Attempt:
 		return false
-	case s.kept, o.Event == spec.NotifyStalled:
-		return true
 	case o.Event == spec.NotifyTurnCompleted:
 		return s.Since.Equal(o.Since)
+	case s.kept, o.Event == spec.NotifyStalled:
+		return true
 	}
 	return o.Since.Sub(s.Since) <= echo
 }

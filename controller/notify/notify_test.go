@@ -196,6 +196,12 @@ func TestWhatIsDue(t *testing.T) {
 			{at: 100, does: observes(session("a", asks(100))), again: 101},
 			{at: 101, does: nothing, told: []string{"InputRequired a"}},
 		}},
+		"ended work that was told before a restart is not told again, and other work is": {marks: []Mark{{UID: "uid-a", Event: spec.NotifyTurnCompleted, Reason: spec.ReasonCompleted, Attempt: "one", Since: at(5)}}, steps: []step{
+			{at: 100, does: observes(session("a", ended(5)))},
+			{at: 150, does: observes(session("a", ended(5)))},
+			{at: 160, does: observes(session("a", ended(155))), again: 161},
+			{at: 161, does: nothing, told: []string{"TurnCompleted a"}},
+		}},
 		"a session that is gone is forgotten": {steps: []step{
 			{at: 0, does: observes(session("a", asks(0))), again: 1},
 			{at: 0.5, does: func(b *Book, _ time.Time) { b.Forget("uid-a") }},
@@ -316,6 +322,7 @@ func TestMarksAreWhatASecondBookNeeds(t *testing.T) {
 	want := []Mark{
 		{UID: "uid-a", Event: spec.NotifyStalled, Reason: spec.ReasonWorkspaceMissing},
 		{UID: "uid-b", Event: spec.NotifyInputRequired, Reason: spec.ReasonPermissionRequired, Attempt: "one"},
+		{UID: "uid-c", Event: spec.NotifyTurnCompleted, Reason: spec.ReasonCompleted, Attempt: "one", Since: at(0)},
 	}
 	assert.Equal(t, want, b.Marks())
 	assert.Empty(t, b.Open())
