@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/muxlet/muxlet/controller/server"
 	"github.com/muxlet/muxlet/spec"
+	"github.com/muxlet/muxlet/spec/lazyregexp"
 	"github.com/muxlet/muxlet/spec/manifest"
 )
 
@@ -202,7 +204,7 @@ func (o *diffOptions) printOne(name, effect, before, after string, as colour, fi
 			lines = append(lines, name+": "+visibleLines(effect))
 		}
 	}
-	for line := range strings.Lines(udiff.Unified(from, to, before, after)) {
+	for line := range strings.Lines(numbered(udiff.Unified(from, to, before, after))) {
 		line = visibleLines(strings.TrimSuffix(line, "\n"))
 		if coloured {
 			line = lineColour(line).paint(line)
@@ -218,6 +220,45 @@ func (o *diffOptions) printOne(name, effect, before, after string, as colour, fi
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
+}
+
+// hunkHead begins a hunk: where it is in both texts, and how many lines it has of each.
+var hunkHead = lazyregexp.New(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(,(\d+))? @@`)
+
+// numbered says where the hunks of a unified diff are in the second text. udiff counts
+// wrong after a hunk in which a line stands between two changes.
+func numbered(diff string) string {
+	var out strings.Builder
+	shift := 0
+	for line := range strings.Lines(diff) {
+		if m := hunkHead.FindStringSubmatch(line); m != nil {
+			from, had, has := digits(m[1]), lineCount(m[2]), lineCount(m[5])
+			to := digits(m[3])
+			if had > 0 && has > 0 {
+				to = from + shift
+			}
+			line = fmt.Sprintf("%s+%d%s @@\n", line[:strings.Index(line, "+")], to, m[4])
+			shift += has - had
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+func digits(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// lineCount is one where none is given.
+func lineCount(text string) int {
+	if text == "" {
+		return 1
+	}
+	return digits(text)
 }
 
 func lineColour(line string) colour {

@@ -5,8 +5,10 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/aymanbagabas/go-udiff"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +44,19 @@ func TestDiffShowsWhatChangesAndWhatItMeans(t *testing.T) {
 	require.Len(t, f.diffs, 1)
 	assert.Len(t, f.diffs[0].Files, 1)
 	assert.Empty(t, c.files("sessions"), "nothing is written")
+}
+
+// A reader, and patch, find each hunk by the lines of both texts.
+func TestTheHunksOfADiffSayWhereTheyAreInBothTexts(t *testing.T) {
+	t.Parallel()
+	before := "a: 1\nb: 1\nc: 1\nd: 1\n" + strings.Repeat("x: 1\n", 20) + "y: 1\nz: 1\n"
+	after := "a: 2\nb: 1\nc: 1\nnew: 1\nd: 2\n" + strings.Repeat("x: 1\n", 20) + "y: 2\nz: 1\n"
+	diff := numbered(udiff.Unified("from", "to", before, after))
+	assert.Contains(t, diff, "@@ -1,7 +1,8 @@\n")
+	assert.Contains(t, diff, "@@ -22,5 +23,5 @@\n")
+	assert.Contains(t, numbered(udiff.Unified("from", "to", "", after)), "@@ -0,0 +1,27 @@\n")
+	assert.Contains(t, numbered(udiff.Unified("from", "to", before, "")), "@@ -1,26 +0,0 @@\n")
+	assert.Contains(t, numbered(udiff.Unified("from", "to", "a\n", "b\n")), "@@ -1 +1 @@\n")
 }
 
 func TestDiffWithoutADifferenceSaysNothing(t *testing.T) {
