@@ -40,6 +40,9 @@ func (l *loader) resolve(source, path string) (string, error) {
 	if filepath.IsAbs(expanded) {
 		return filepath.Clean(expanded), nil
 	}
+	if l.in.WorkingDir == "" {
+		return "", fmt.Errorf("%s: %q is relative, and the working directory is not there any more: go to another one, or give the whole path", source, path)
+	}
 	return filepath.Join(l.in.WorkingDir, expanded), nil
 }
 

@@ -28,7 +28,8 @@ type Inputs struct {
 	LookupEnv func(name string) (string, bool)
 	// Home is the person's home directory; empty when it is not known.
 	Home string
-	// WorkingDir anchors the relative paths of flags and environment variables.
+	// WorkingDir anchors the relative paths of flags and environment variables; empty when
+	// there is none, so that they cannot be used.
 	WorkingDir string
 	// UID of the person.
 	UID int

@@ -309,6 +309,7 @@ func TestWrongInputNamesFlagVariableOrPlace(t *testing.T) {
 		"empty config flag":   {"", nil, func(in *Inputs) { in.Config = given("") }, "--config is empty: give a path or leave the flag out"},
 		"empty runtime flag":  {"", nil, func(in *Inputs) { in.RuntimeDir = given("") }, "--runtime-dir is empty: give a path or leave the flag out"},
 		"empty manifests":     {"", nil, func(in *Inputs) { in.Manifests = []string{"/m", ""} }, "--manifests is empty: give a path or leave the flag out"},
+		"no directory":        {"", nil, func(in *Inputs) { in.WorkingDir, in.StateDir = "", given("s") }, `--state-dir: "s" is relative, and the working directory is not there any more: go to another one, or give the whole path`},
 		"variable in a flag":  {"", nil, func(in *Inputs) { in.RuntimeDir = given("$NONE/x") }, `--runtime-dir: $NONE is not set in "$NONE/x"`},
 		"variable in a list":  {"", nil, func(in *Inputs) { in.Manifests = []string{"${NONE}"} }, `--manifests: $NONE is not set in "${NONE}"`},
 		"variable in another": {"", map[string]string{EnvStateDir: "$NONE"}, nil, EnvStateDir + `: $NONE is not set in "$NONE"`},

@@ -6,6 +6,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,18 @@ func zoo() *fakeDaemon {
 	never.CreationTimestamp = before(0)
 	return newFakeDaemon(restarted, blocked, completed, lost, never,
 		crashLooping("web"), suspendedSession("old"), unknownSession("tmux-hung"), invalidSession("typo"))
+}
+
+// A worktree may be removed under the shell of the person who works in it.
+func TestADirectoryThatWasRemovedUnderAShellIsInNobodysWay(t *testing.T) {
+	c := newCLI(t, newFakeDaemon())
+	gone := filepath.Join(c.dir, "gone")
+	require.NoError(t, os.Mkdir(gone, 0o700))
+	t.Chdir(gone)
+	require.NoError(t, os.Remove(gone))
+	require.Zero(t, c.run("get"), c.errOut)
+	assert.Equal(t, exitError, c.run("get", "--runtime-dir", "run"))
+	assert.Contains(t, c.errOut, "is relative, and the working directory is not there any more")
 }
 
 func TestGetListsEverySessionInOneTable(t *testing.T) {

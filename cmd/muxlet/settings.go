@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -29,9 +28,10 @@ func (g *globals) settings() (*config.Effective, error) {
 
 // inputs are what the settings are made of, besides their file.
 func (g *globals) inputs() (config.Inputs, error) {
+	// The directory of a shell may be removed under it, as a worktree is.
 	directory, err := os.Getwd()
 	if err != nil {
-		return config.Inputs{}, fmt.Errorf("find the working directory: %w", err)
+		directory = ""
 	}
 	return config.Inputs{
 		Config:     g.given("config", g.flags.config),
