@@ -46,7 +46,11 @@ func (c *Controller) Transcript(ctx context.Context, name string) (server.Transc
 			out.Message = fmt.Sprintf("the transcript of conversation %s is not there any more (%s)", ref.ID, evidence.Path)
 		}
 	case observe.EvidenceUnknown:
-		return out, server.NewError(metav1.StatusReasonServiceUnavailable, name, "the transcript of conversation "+ref.ID+" cannot be looked for: "+evidence.Message)
+		if !begun && ref.ConfigDirectory == "" {
+			out.Message = fmt.Sprintf("where the transcript of conversation %s is comes to be known when its client runs", ref.ID)
+			return out, nil
+		}
+		return out, server.NewError(metav1.StatusReasonServiceUnavailable, name, fmt.Sprintf("session %q, conversation %s: %s", name, ref.ID, evidence.Message))
 	}
 	return out, nil
 }

@@ -139,6 +139,14 @@ func (p *patient) settingsWithoutFile() (*config.Effective, error) {
 	return config.LoadDespiteFile(in)
 }
 
+// remedyOf a problem that the daemon tells of.
+func remedyOf(problem, include string) string {
+	if include != "" && strings.Contains(problem, include) {
+		return "mend that line; the daemon tries the file again when it has changed"
+	}
+	return "muxlet validate shows what is wrong in files"
+}
+
 // lookAtDaemon asks the daemon, and looks for muxlet's tmux server, with it or without.
 func (p *patient) lookAtDaemon(ctx context.Context) {
 	client := server.NewClient(p.settings.Paths.APISocket())
@@ -159,7 +167,7 @@ func (p *patient) lookAtDaemon(ctx context.Context) {
 		p.found(levelWarning, areaDaemon, "restart the daemon, the sessions keep their processes", "the daemon is muxlet %s, this program %s", status.Version, version)
 	}
 	for _, problem := range status.Problems {
-		p.found(levelWarning, areaDaemon, "muxlet validate shows what is wrong in files", "%s", problem)
+		p.found(levelWarning, areaDaemon, remedyOf(problem, p.settings.Tmux.Include), "%s", problem)
 	}
 	for _, line := range heldLines(status.Held) {
 		p.found(levelWarning, areaDaemon, "", "%s", line)

@@ -75,7 +75,9 @@ func answers(socket string) bool {
 }
 
 func (p *patient) lookAtDirectories() {
-	for _, dir := range []string{p.settings.StateDir, p.settings.RuntimeDir, p.settings.Paths.SocketDir()} {
+	dirs := []string{p.settings.StateDir, p.settings.RuntimeDir, p.settings.Paths.SocketDir()}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
 		p.lookAtPrivate(dir)
 	}
 	for _, root := range p.reading.Roots {

@@ -115,6 +115,10 @@ func (p *patient) lookAtTmux(ctx context.Context) {
 		p.found(levelError, areaTmux, "install tmux 3.2 or newer, or name it by tmux.command in the settings", "%v", err)
 		return
 	}
+	if _, err := exec.LookPath(program); err != nil {
+		p.found(levelError, areaTmux, "install tmux 3.2 or newer, or name it by tmux.command in the settings", "the tmux program %s cannot be executed: %v", program, cause(err))
+		return
+	}
 	version := tmuxVersion(ctx, program)
 	if version == "" {
 		p.found(levelError, areaTmux, "install tmux anew", "%s -V prints no version", program)

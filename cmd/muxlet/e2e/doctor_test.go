@@ -92,6 +92,24 @@ func TestTheDoctorNamesWhatIsWrongAndHowToMendIt(t *testing.T) {
 	}
 }
 
+// What mends a thing is said of that thing.
+func TestTheDoctorSaysWhatMendsAProgramThatIsNotThereAndAFileOfTmux(t *testing.T) {
+	t.Parallel()
+	none := newWorld(t, settings{"tmux": settings{"command": "/nonexistent/tmux"}})
+	seen := none.muxlet("doctor")
+	assert.Contains(t, seen.out, "Error    the tmux program /nonexistent/tmux cannot be executed: no such file or directory.\n"+
+		"           What to do: install tmux 3.2 or newer, or name it by tmux.command in the settings.\n")
+
+	file := filepath.Join(none.dir, "keys.conf")
+	none.write(file, "set -g @x 1\nno-such-command\n")
+	w := newWorld(t, settings{"tmux": settings{"include": file}})
+	w.start()
+	w.waitFor("the doctor names the line", func() bool {
+		return strings.Contains(w.muxlet("doctor").out, "Warning  "+file+":2: unknown command: no-such-command.\n"+
+			"           What to do: mend that line; the daemon tries the file again when it has changed.\n")
+	})
+}
+
 // Without a daemon, with settings that cannot be read, and with a profile that hangs.
 func TestTheDoctorNeedsNoDaemonAndNoSettings(t *testing.T) {
 	t.Parallel()

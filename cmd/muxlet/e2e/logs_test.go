@@ -230,3 +230,16 @@ func TestLogsOfAProgramThatDraws(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(out, "title"), "what stands is printed once")
 	assert.Empty(t, said)
 }
+
+// A client that has never run has told nobody where it keeps its transcripts.
+func TestAConversationWithoutAClientSoFarHasNoTranscriptYet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	w.write("shop.yaml", "apiVersion: muxlet.dev/v1alpha1\nkind: Session\nmetadata: {name: shop}\nspec:\n  clientClassName: claude\n"+
+		"  workspace: {directory: "+w.home+"}\n  client: {env: [{name: PATH, value: /nonexistent}]}\n")
+	w.waitFor("the program is missed", func() bool { return strings.Contains(w.muxlet("get", "shop").out, "Blocked") })
+	seen := w.muxlet("logs", "shop", "--conversation")
+	assert.Equal(t, 3, seen.code)
+	assert.Regexp(t, `^Error: session "shop": where the transcript of conversation [-0-9a-f]{36} is comes to be known when its client runs; "muxlet logs shop" prints its screen\n$`, seen.errOut)
+}
