@@ -311,9 +311,9 @@ func toPlugins(name string) bool {
 }
 
 // kept are options that the file does not get: without ours a server or a session would end
-// by itself, what a person is asked for would leak into sessions, or another word would mean
-// one of the commands that we use.
-var kept = []string{"exit-empty", "exit-unattached", "destroy-unattached", "update-environment", "command-alias"}
+// by itself, what a person is asked for would leak into sessions, another word would mean one
+// of the commands that we use, or the keys of a turn would go to a person's own panes as well.
+var kept = []string{"exit-empty", "exit-unattached", "destroy-unattached", "update-environment", "command-alias", "synchronize-panes"}
 
 // difference is what brings one state about from another, and what takes that back.
 func difference(before, after state) (out Included) {

@@ -86,6 +86,9 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 	if err != nil {
 		return err
 	}
+	if settings, err = g.rested(ctx, settings); err != nil {
+		return err
+	}
 	settings = recalled(settings, config.File(in), log)
 	remember(settings, log)
 	recorder, err := status.OpenRecorder(settings.StateDir, int(settings.Retention.Events))

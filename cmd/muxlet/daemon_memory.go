@@ -4,8 +4,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 
@@ -50,6 +52,38 @@ func recalled(s *config.Effective, file string, log logr.Logger) *config.Effecti
 	out := s.WithSessions(before.File, before.SessionDefaults, before.DefaultClientClassName)
 	log.Info("Settings file is gone, what it gave to sessions stays in force", "settings", file)
 	return out
+}
+
+// rested are the settings once their file has rested, where it says otherwise of sessions
+// than the last daemon's did: one that is being written in place is a shorter one for a
+// moment.
+func (g *globals) rested(ctx context.Context, s *config.Effective) (*config.Effective, error) {
+	const looks = 10
+	var err error
+	for range looks {
+		var before settingsMemory
+		if s.NoFile() || durable.Read(settingsMemoryPath(s.StateDir), settingsMemoryVersion, &before) != nil || before.saysAs(s) {
+			return s, nil
+		}
+		info, statErr := os.Stat(s.File)
+		if statErr != nil {
+			return s, nil
+		}
+		if age := g.now().Sub(info.ModTime()); age < 0 || age >= settingsSettle {
+			return s, err
+		} else if !pause(ctx, settingsSettle-age) {
+			return s, nil
+		}
+		var next *config.Effective
+		if next, err = g.settings(); err == nil {
+			s = next
+		}
+	}
+	return s, err
+}
+
+func (m settingsMemory) saysAs(s *config.Effective) bool {
+	return m.DefaultClientClassName == s.DefaultClientClassName && reflect.DeepEqual(m.SessionDefaults, s.SessionDefaults)
 }
 
 // remember keeps what the settings give to sessions for the next daemon.

@@ -110,10 +110,14 @@ func judgeNeed(n need, path, own string, executable func(string) bool) finding {
 		return f
 	}
 	f.Level = levelError
-	f.Message = fmt.Sprintf("%s, which %s needs, is not found in the PATH that shellMode %s gives: %s", who, listed(n.sessions), n.mode, path)
+	users := listed(n.sessions) + " needs"
+	if len(n.sessions) > 1 {
+		users = listed(n.sessions) + " need"
+	}
+	f.Message = fmt.Sprintf("%s, which %s, is not found in the PATH that shellMode %s gives: %s", who, users, n.mode, path)
 	f.Fix = fmt.Sprintf("Install %s, or give its path.", n.name)
 	if n.path != "" {
-		f.Message = fmt.Sprintf("%s, which %s needs, is not found in the PATH of its spec.client.env: %s", who, listed(n.sessions), n.path)
+		f.Message = fmt.Sprintf("%s, which %s, is not found in the PATH of spec.client.env: %s", who, users, n.path)
 	}
 	if at := search(n.name, own, executable); at != "" {
 		f.Fix = fmt.Sprintf("It is in your own PATH (%s): add %s to PATH in your shell's profile, or set PATH in spec.client.env.", at, filepath.Dir(at))

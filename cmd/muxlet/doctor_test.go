@@ -93,7 +93,7 @@ spec: {start: {command: [gem]}}
 		found = append(found, judgeNeed(n, "/usr/bin:/bin", "/usr/bin:/home/me/bin", has))
 	}
 	text := said(found)
-	assert.Contains(t, text, "Error claude (class claude), which agent, agent-2 needs, is not found in the PATH that shellMode Interactive gives: /usr/bin:/bin")
+	assert.Contains(t, text, "Error claude (class claude), which agent, agent-2 need, is not found in the PATH that shellMode Interactive gives: /usr/bin:/bin")
 	assert.Contains(t, text, "It is in your own PATH (/home/me/bin/claude): add /home/me/bin to PATH in your shell's profile")
 	assert.Contains(t, text, "OK npm is /opt/node/bin/npm.")
 	assert.Contains(t, text, "Note codex (class codex) is not found; no session uses it.")

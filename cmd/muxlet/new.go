@@ -265,12 +265,28 @@ func (o *newOptions) goOn(ctx context.Context, settings *config.Effective) error
 		return nil
 	}
 	if !o.attachNow {
-		return nil
+		return o.known(ctx, client)
 	}
 	if err := o.noticed(ctx, client); err != nil {
 		return err
 	}
 	return o.attach(ctx, o.name)
+}
+
+// knownLimit is how long new waits for the daemon to know of the session, so that the next
+// verb finds it.
+const knownLimit = 2 * time.Second
+
+// known waits until the daemon has the session. One that takes longer is no failure: the
+// document is written.
+func (o *newOptions) known(ctx context.Context, client *server.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, knownLimit)
+	defer cancel()
+	for {
+		if _, err := client.Session(ctx, o.name); server.ReasonOf(err) != server.ReasonNotFound || !pause(ctx, o.pollPeriod) {
+			return nil
+		}
+	}
 }
 
 // noticeLimit is how long the daemon may take to read a file that was just written.

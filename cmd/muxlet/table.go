@@ -94,12 +94,19 @@ func readyWord(s *spec.Session) string {
 // activityCell is what the client does, what of that waits for a person and since when,
 // and why its last turn has failed.
 func activityCell(s *spec.Session, now time.Time) string {
-	a := s.Status.Activity
-	if a == nil || a.State == spec.ActivityUnknown || !meta.IsStatusConditionTrue(s.Status.Conditions, spec.ConditionObserved) {
+	if !meta.IsStatusConditionTrue(s.Status.Conditions, spec.ConditionObserved) {
 		return absent
 	}
+	a, q := s.Status.Activity, questionOf(s)
+	if a == nil || a.State == spec.ActivityUnknown {
+		if q.reason == "" {
+			return absent
+		}
+		// It does nothing; that it comes first needs a reason all the same.
+		return fmt.Sprintf("%s (%s)", absent, q.words(now))
+	}
 	asks := meta.FindStatusCondition(s.Status.Conditions, spec.ConditionInputRequired)
-	switch q := questionOf(s); {
+	switch {
 	case q.reason != "":
 		return fmt.Sprintf("%s (%s)", a.State, q.words(now))
 	case asks != nil && asks.Status == metav1.ConditionTrue:

@@ -81,7 +81,7 @@ func TestWaitEndsWhenTheGoalCannotBeReached(t *testing.T) {
 		{"off", exitConflict, "session \"off\" does not get to condition=Ready: it is Suspended: spec.suspend is true. Run: muxlet resume off"},
 		{"rests", exitConflict, "it is Dormant: There is no client until"},
 		{"bad", exitError, "it is Invalid: /home/me/.config/muxlet/sessions/bad.yaml:6:3: spec.workspce"},
-		{"asks", exitConflict, "it is Running (TrustRequired): the client asks whether the directory is to be trusted. The client asks"},
+		{"asks", exitConflict, "it is Running (TrustRequired): the client asks whether the directory is to be trusted. Answer it: muxlet attach asks."},
 		{"asks --for=jsonpath={.status.activity.state}=Idle", exitConflict, "muxlet attach asks"},
 		{"held --for=delete", exitConflict, "(RemovalHeld): the directory /m is empty now. Put the file back to keep the session, or run \"muxlet prune --confirm\""},
 		{"lost", exitConflict, "mkdir -p"},

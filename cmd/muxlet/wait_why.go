@@ -99,14 +99,18 @@ func (w *goal) stuckSession(s *spec.Session) error {
 	}
 	status := spec.DisplayStatus(s)
 	text := fmt.Sprintf("session %q does not get to %s: it is %s", s.Name, w.words, statusLine(status, reason))
-	if message != "" {
-		text += ": " + sentence(message)
-	} else {
-		text += "."
-	}
 	advice := strings.ReplaceAll(whatToDo(s, status, reason), "\n", " ")
 	if advice == "" {
 		advice = fmt.Sprintf("See \"muxlet describe %s\".", s.Name)
+	}
+	if message != "" {
+		text += ": " + sentence(message)
+		// The advice about a question begins with the question.
+		if again := len(sentence(message)); len(advice) > again && strings.EqualFold(advice[:again], sentence(message)) {
+			advice = strings.TrimSpace(advice[again:])
+		}
+	} else {
+		text += "."
 	}
 	err := server.NewError(code, s.Name, text+" "+advice)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseType(reason), Message: message}}

@@ -162,6 +162,17 @@ func TestASettingsFileThatIsHalfWrittenEditsNoSession(t *testing.T) {
 	}
 	w.holds("it goes on", 2*time.Second, func() bool { return w.get("a").Generation == before.Generation })
 	assert.Equal(t, pid(before), pid(w.runs("a")))
+
+	// A daemon that starts in the middle of it.
+	w.kill()
+	require.NoError(t, os.WriteFile(w.settingsFile(), whole[:head], 0o600))
+	w.spawn()
+	<-time.After(300 * time.Millisecond)
+	require.NoError(t, os.WriteFile(w.settingsFile(), whole, 0o600))
+	w.answersAnew()
+	w.holds("it goes on", 2*time.Second, func() bool { now := w.get("a"); return now == nil || now.Generation == before.Generation })
+	assert.Equal(t, pid(before), pid(w.runs("a")))
+
 	require.NoError(t, os.WriteFile(w.settingsFile(), []byte(strings.Replace(string(whole), "- stay", "- stay\n    - more", 1)), 0o600))
 	w.becomes("a", "edited by a file that stays", func(s *spec.Session) bool { return s.Generation > before.Generation })
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,7 +44,8 @@ func TestTheDoctorFindsNothingWrongInAHealthyWorld(t *testing.T) {
 	assert.Contains(t, seen.out, "0 errors")
 	assert.Contains(t, seen.out, "muxlet.sock is listened on.")
 	assert.Contains(t, seen.out, "is tmux 3.")
-	assert.Contains(t, seen.out, "no server, pane or client was left behind.")
+	// Of the other worlds that run meanwhile it may find what it likes.
+	assert.NotRegexp(t, "(Warning|Error) .*"+regexp.QuoteMeta(w.dir), seen.out)
 	assert.NotContains(t, seen.out, "Error ")
 
 	var asJSON struct {
