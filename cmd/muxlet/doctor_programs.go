@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -92,7 +91,7 @@ func literal(env []spec.EnvVar, name string) string {
 }
 
 // judgeNeed says whether a program is found in path; own is the PATH of whoever asks.
-func judgeNeed(n need, path, own string, executable func(string) bool) finding {
+func judgeNeed(n need, path, own string, search func(name, path string) string) finding {
 	f := finding{Area: areaPrograms}
 	who := n.name
 	if n.class != "" {
@@ -101,7 +100,7 @@ func judgeNeed(n need, path, own string, executable func(string) bool) finding {
 	if n.path != "" {
 		path = n.path
 	}
-	if at := search(n.name, path, executable); at != "" {
+	if at := search(n.name, path); at != "" {
 		f.Level, f.Message = levelOK, fmt.Sprintf("%s is %s.", who, at)
 		return f
 	}
@@ -119,25 +118,22 @@ func judgeNeed(n need, path, own string, executable func(string) bool) finding {
 	if n.path != "" {
 		f.Message = fmt.Sprintf("%s, which %s, is not found in the PATH of spec.client.env: %s", who, users, n.path)
 	}
-	if at := search(n.name, own, executable); at != "" {
+	if at := search(n.name, own); at != "" {
 		f.Fix = fmt.Sprintf("It is in your own PATH (%s): add %s to PATH in your shell's profile, or set PATH in spec.client.env.", at, filepath.Dir(at))
 	}
 	return f
 }
 
-func search(name, path string, executable func(string) bool) string {
-	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) || executable(name) {
-			return name // what is relative is looked for in the workspace
-		}
+// search is where a program is found in path; empty for nowhere.
+func search(name, path string) string {
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		return name // it is looked for in the workspace
+	}
+	found, err := process.LookPath(name, "/", []string{"PATH=" + path})
+	if err != nil {
 		return ""
 	}
-	for _, dir := range filepath.SplitList(path) {
-		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && executable(file) {
-			return file
-		}
-	}
-	return ""
+	return found
 }
 
 // listed are names for a sentence.
@@ -147,11 +143,6 @@ func listed(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names, ", ")
-}
-
-func executable(file string) bool {
-	info, err := os.Stat(file)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
 func (p *patient) lookAtPrograms(ctx context.Context) {
@@ -170,7 +161,7 @@ func (p *patient) lookAtPrograms(ctx context.Context) {
 	}
 	for _, n := range needs {
 		if paths[n.mode] != "" || n.path != "" {
-			p.findings = append(p.findings, judgeNeed(n, paths[n.mode], own, executable))
+			p.findings = append(p.findings, judgeNeed(n, paths[n.mode], own, search))
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +88,14 @@ spec: {start: {command: [gem]}}
 		}
 	}
 	there := map[string]bool{"/home/me/bin/claude": true, "/opt/node/bin/npm": true}
-	has := func(file string) bool { return there[file] }
+	has := func(name, path string) string {
+		for _, dir := range filepath.SplitList(path) {
+			if there[filepath.Join(dir, name)] {
+				return filepath.Join(dir, name)
+			}
+		}
+		return ""
+	}
 	var found []finding
 	for _, n := range needsOf(sessions, classes) {
 		found = append(found, judgeNeed(n, "/usr/bin:/bin", "/usr/bin:/home/me/bin", has))

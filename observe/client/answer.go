@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/observe/client/transcript"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -32,6 +33,7 @@ func (e *Eyes) Answer(ref observe.ConversationRef, since time.Time, lines int) (
 	if !known || ref.ID == "" {
 		return "", fmt.Errorf("look for an answer: the client class tells of none: %w", fs.ErrNotExist)
 	}
+	parse := transcript.ParserOf(reportsOf(ref))
 	type answer struct {
 		text string
 		err  error
@@ -40,12 +42,17 @@ func (e *Eyes) Answer(ref observe.ConversationRef, since time.Time, lines int) (
 	a := await(e, ref, "answer", unseen, func() answer {
 		text, err := e.answer(ref, func(line []byte) said {
 			s := read(line)
-			s.is, s.asks = s.is && !s.at.Before(since), s.asks && !since.IsZero()
+			s.asks = !s.is && !since.IsZero() && isPrompt(parse(line))
+			s.is = s.is && !s.at.Before(since)
 			return s
 		})
 		return answer{text, err}
 	})
 	return lastOf(a.text, lines), a.err
+}
+
+func isPrompt(entries []transcript.Entry) bool {
+	return slices.ContainsFunc(entries, func(e transcript.Entry) bool { return e.Who == transcript.User })
 }
 
 func reportsOf(ref observe.ConversationRef) spec.ReportsType {
@@ -171,7 +178,7 @@ func textOf(parts []part, kind string) string {
 // helpers say is marked as a side chain.
 func claudeAnswer(line []byte) said {
 	if !bytes.Contains(line, []byte(`"assistant"`)) {
-		return said{asks: claudePrompt(line)}
+		return said{}
 	}
 	var l struct {
 		Type        string
@@ -188,24 +195,6 @@ func claudeAnswer(line []byte) said {
 	return said{is: true, id: l.Message.ID, text: textOf(l.Message.Content, "text"), at: l.Timestamp}
 }
 
-// claudePrompt says whether a line is a person's prompt. What a tool gives back, and what
-// Claude Code itself puts in, has the type user as well.
-func claudePrompt(line []byte) bool {
-	if !bytes.Contains(line, []byte(`"user"`)) {
-		return false
-	}
-	var l struct {
-		Type                string
-		IsSidechain, IsMeta bool
-		Message             struct{ Content json.RawMessage }
-	}
-	if json.Unmarshal(line, &l) != nil || l.Type != "user" || l.IsSidechain || l.IsMeta {
-		return false
-	}
-	var parts []part
-	return json.Unmarshal(l.Message.Content, &parts) != nil || textOf(parts, "text") != ""
-}
-
 // codexAnswer reads a line of a rollout of Codex (0.171.0).
 func codexAnswer(line []byte) said {
 	if !bytes.Contains(line, []byte(`"response_item"`)) {
@@ -220,7 +209,7 @@ func codexAnswer(line []byte) said {
 		}
 	}
 	if json.Unmarshal(line, &l) != nil || l.Type != "response_item" || l.Payload.Type != "message" || l.Payload.Role != "assistant" {
-		return said{asks: l.Payload.Type == "message" && l.Payload.Role == "user"}
+		return said{}
 	}
 	return said{is: true, id: l.Payload.ID, text: textOf(l.Payload.Content, "output_text"), at: l.Timestamp}
 }
