@@ -39,9 +39,13 @@ func TestKeysRunMuxletOnAnyPath(t *testing.T) {
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + dir, "LANG=C.UTF-8"}
 			terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 			require.NoError(t, err)
-			shown := make(chan struct{})
+			// tmux throws away what was typed before it takes the terminal (tcflush).
+			taken, shown := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(shown)
+				if _, err := terminal.Read(make([]byte, 1)); err == nil {
+					close(taken)
+				}
 				_, _ = io.Copy(io.Discard, terminal)
 			}()
 			tmux := func(args ...string) string {
@@ -59,6 +63,11 @@ func TestKeysRunMuxletOnAnyPath(t *testing.T) {
 				client = tmux("list-clients", "-F", "#{client_name}")
 				return strings.HasPrefix(client, "/dev/")
 			}, 20*time.Second, 10*time.Millisecond)
+			select {
+			case <-taken:
+			case <-time.After(20 * time.Second):
+				require.Fail(t, "tmux shows nothing")
+			}
 			for key, verb := range map[string]string{KeyNext: "next", KeyPick: "pick"} {
 				_, err = terminal.WriteString(prefix.typed + key)
 				require.NoError(t, err)
