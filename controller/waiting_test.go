@@ -61,6 +61,9 @@ func TestTheStatusLineTellsHowManySessionsWait(t *testing.T) {
 	e.Boot()
 	shows(" 2 waiting: ")
 	// What a daemon that is killed leaves holds for a while only.
+	until, err := strconv.ParseInt(strings.TrimSpace(e.Tmux("show-options", "-sv", observe.OptionWaitingUntil)), 10, 64)
+	require.NoError(t, err)
+	assert.WithinRange(t, time.Unix(until, 0), time.Now(), time.Now().Add(5*time.Minute))
 	e.Tmux("set-option", "-s", observe.OptionWaitingUntil, strconv.FormatInt(time.Now().Unix()-1, 10))
 	shows("the muxlet daemon is not running")
 	e.Restart()

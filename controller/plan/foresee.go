@@ -72,6 +72,11 @@ type course struct {
 	delay Verdict
 	// left is why the conversation was left on the way.
 	left string
+	// unread says that a client had ended before anybody looked at it: its last screen may
+	// say that its conversation does not exist.
+	unread bool
+	// guessed says that a client had ended by itself, and that how is not known yet.
+	guessed bool
 }
 
 func newCourse(in Input, o Outlook) *course {
@@ -128,11 +133,14 @@ func (c *course) starts(p *pass) bool {
 func (c *course) step(p *pass) bool {
 	in := &c.in
 	c.meet(p)
+	in.Seen.NotFound = in.Seen.NotFound && in.Record.Client != nil && p.rec.Client != nil && in.Record.Client.Attempt == p.rec.Client.Attempt
 	sameTalk := sameConversation(in.Record.Conversation, p.rec.Conversation)
-	in.Record, in.Heard, in.HandOver = p.rec.Copy(), nil, HandOver{}
+	in.Record, in.Heard = p.rec.Copy(), nil
+	if slices.Contains([]actuate.Kind{actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue}, p.plan.Action.Kind) {
+		in.HandOver = HandOver{} // what comes of this one is not known
+	}
 	in.FirstLook = in.FirstLook && !p.plan.Looked
 	in.Turns = slices.DeleteFunc(slices.Clone(p.turns), func(t turn.Turn) bool { return t.Phase == turn.Over })
-	in.Seen.NotFound = false
 	switch {
 	case p.rec.Stop != nil:
 		c.ends(p.rec.Stop.Process)
@@ -162,14 +170,17 @@ func (c *course) meet(p *pass) {
 		in.Seen.Client = observe.Running
 		if in.Seen.ReceiptState == ReceiptFound && in.Seen.Receipt.Process == p.rec.Client.Process && in.Seen.ReceiptProcess != observe.LivenessUnknown {
 			in.Seen.Client = in.Seen.ReceiptProcess
+			c.unread = in.Seen.ReceiptProcess == observe.Gone
 		}
 		// Whether it will be idle is not known while it starts.
 		in.Sight = observe.Sight{At: latest(in.Now, p.rec.Client.StartedAt), Activity: spec.ActivityWorking}
 	}
 }
 
+// sameConversation says whether what was found of one holds for the other: it is that one,
+// and looked for at the same place.
 func sameConversation(a, b *record.Conversation) bool {
-	return a == nil && b == nil || a != nil && b != nil && a.ID == b.ID
+	return a == nil && b == nil || a != nil && b != nil && a.ID == b.ID && a.Home == b.Home && a.ConfigDirectory == b.ConfigDirectory
 }
 
 // ends: a process that is to be ended has ended, and with it what it has left where
@@ -200,11 +211,28 @@ func (c *course) ends(process observe.Process) {
 func (c *course) reap() {
 	seen := &c.in.Seen
 	seen.GoneFor = max(seen.GoneFor, respawnKillAge)
+	if !c.ended && seen.Client == observe.Gone && seen.ClientExit == nil {
+		c.guessed, c.unread = true, c.unread || !seen.NotFound
+	}
 	for i := range seen.Panes {
 		if pane := &seen.Panes[i]; pane.Live == observe.Gone && pane.State == observe.Present {
-			pane.State, pane.ExitSignal = observe.Dead, 15
+			pane.State = observe.Dead
+			if exit := seen.ClientExit; exit != nil && c.in.Record.Client != nil && pane.PID == c.in.Record.Client.PanePID {
+				pane.ExitStatus, pane.ExitSignal = asTmuxTells(exit)
+			} else {
+				pane.ExitSignal = 15
+			}
 		}
 	}
+}
+
+// asTmuxTells is an end that the kernel has told.
+func asTmuxTells(e *observe.Exit) (status *int, signal int) {
+	if e.Signal != 0 {
+		return nil, e.Signal
+	}
+	code := e.Code
+	return &code, 0
 }
 
 // executes: the launcher of an attempt that is under way executes its client, or ends
@@ -247,6 +275,9 @@ func latest(a, b time.Time) time.Time {
 // effect is what a course has come to.
 func (c *course) effect(p *pass) spec.Effect {
 	v := p.plan.Verdict
+	if s := p.rec.Spec; c.guessed && s != nil && s.RestartPolicy != spec.RestartAlways {
+		return spec.Effect{Kind: spec.EffectUnknown, Reason: spec.ReasonDied, Message: "its client has just ended, and how is not known yet: ask again in a moment"}
+	}
 	because := func(kind spec.EffectKind) spec.Effect {
 		return spec.Effect{Kind: kind, Reason: v.Reason, Message: v.Message}
 	}
@@ -294,7 +325,7 @@ func (c *course) start(p *pass) spec.Effect {
 			e.Message = "not idle: nothing waits until " + c.busy
 		}
 	}
-	if e.Resumes != "" && p.Evidence.State == observe.EvidenceUnknown {
+	if e.Resumes != "" && (p.Evidence.State == observe.EvidenceUnknown || c.unread) {
 		e.Reason, e.Message = spec.ReasonConversationUnknown, and("whether it can be resumed is found out where its client runs", e.Message)
 	}
 	if e.Resumes == "" && p.class.converses() {
