@@ -47,7 +47,7 @@ const mostSteps = 40
 func Foresee(in Input, o Outlook) spec.Effect {
 	c := newCourse(in, o)
 	p := c.run()
-	e := c.effect(p)
+	e := c.outcome(p)
 	if e.Kind == spec.EffectUntouched {
 		e = c.afterWaiting(p, e)
 	}
@@ -133,12 +133,9 @@ func (c *course) starts(p *pass) bool {
 func (c *course) step(p *pass) bool {
 	in := &c.in
 	c.meet(p)
-	in.Seen.NotFound = in.Seen.NotFound && in.Record.Client != nil && p.rec.Client != nil && in.Record.Client.Attempt == p.rec.Client.Attempt
+	in.Seen.NotFound = in.Seen.NotFound && sameClient(in.Record.Client, p.rec.Client)
 	sameTalk := sameConversation(in.Record.Conversation, p.rec.Conversation)
-	in.Record, in.Heard = p.rec.Copy(), nil
-	if slices.Contains([]actuate.Kind{actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue}, p.plan.Action.Kind) {
-		in.HandOver = HandOver{} // what comes of this one is not known
-	}
+	in.Record, in.Heard, in.HandOver = p.rec.Copy(), nil, c.handOver(p)
 	in.FirstLook = in.FirstLook && !p.plan.Looked
 	in.Turns = slices.DeleteFunc(slices.Clone(p.turns), func(t turn.Turn) bool { return t.Phase == turn.Over })
 	switch {
@@ -163,6 +160,14 @@ func (c *course) step(p *pass) bool {
 	return true
 }
 
+// handOver is what is known of it: of one that is made now nothing yet.
+func (c *course) handOver(p *pass) HandOver {
+	if slices.Contains([]actuate.Kind{actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue}, p.plan.Action.Kind) {
+		return HandOver{}
+	}
+	return c.in.HandOver
+}
+
 // meet: a client that the record learns of in this pass runs.
 func (c *course) meet(p *pass) {
 	in := &c.in
@@ -176,6 +181,8 @@ func (c *course) meet(p *pass) {
 		in.Sight = observe.Sight{At: latest(in.Now, p.rec.Client.StartedAt), Activity: spec.ActivityWorking}
 	}
 }
+
+func sameClient(a, b *record.Client) bool { return a != nil && b != nil && a.Attempt == b.Attempt }
 
 // sameConversation says whether what was found of one holds for the other: it is that one,
 // and looked for at the same place.
@@ -272,12 +279,17 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// effect is what a course has come to.
-func (c *course) effect(p *pass) spec.Effect {
-	v := p.plan.Verdict
+// outcome is what a course has come to, where that does not hang on an end that is not known.
+func (c *course) outcome(p *pass) spec.Effect {
 	if s := p.rec.Spec; c.guessed && s != nil && s.RestartPolicy != spec.RestartAlways {
 		return spec.Effect{Kind: spec.EffectUnknown, Reason: spec.ReasonDied, Message: "its client has just ended, and how is not known yet: ask again in a moment"}
 	}
+	return c.effect(p)
+}
+
+// effect is what a course has come to.
+func (c *course) effect(p *pass) spec.Effect {
+	v := p.plan.Verdict
 	because := func(kind spec.EffectKind) spec.Effect {
 		return spec.Effect{Kind: kind, Reason: v.Reason, Message: v.Message}
 	}
@@ -355,7 +367,7 @@ func (c *course) afterWaiting(p *pass, now spec.Effect) spec.Effect {
 		c.in.Record.Intent = &record.Intent{Kind: record.IntentRestart, Incarnation: p.rec.Client.Incarnation, At: c.in.Now}
 	}
 	c.waited = true
-	e := c.effect(c.run())
+	e := c.outcome(c.run())
 	if !c.ended {
 		return spec.Effect{Kind: kind, Message: message}
 	}
