@@ -36,7 +36,7 @@ func newAttachCommand(g *globals) *cobra.Command {
 			"  d   detach: the session goes on\n\n" +
 			"Within a session of muxlet the terminal is switched to the other one.",
 		Example: "  muxlet attach checkout-bug\n  muxlet next\n  muxlet pick",
-		Args:    cobra.ExactArgs(1),
+		Args:    named("session", 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := sessionNames(args)
 			if err != nil {

@@ -16,7 +16,7 @@ func newCancelCommand(g *globals) *cobra.Command {
 		Long: "Takes turns back whose hand-over to the client has not begun. One that was handed over goes on\n" +
 			"in the client: interrupt it there (muxlet attach), or end the client (muxlet terminate).",
 		Example: "  muxlet cancel checkout-bug-7\n  muxlet get turns -o name --session checkout-bug | xargs muxlet cancel",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    named("turn", many),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if kind, known := kindOf(args[0]); known && kind == kindTurns && len(args) > 1 {
 				args = args[1:]

@@ -27,7 +27,7 @@ func newDescribeCommand(g *globals) *cobra.Command {
 			"is, the last decision, the next attempt, what its screen showed last, and its events. Of a turn it\n" +
 			"says where it is and why.",
 		Example: "  muxlet describe checkout-bug\n  muxlet describe turn checkout-bug-7",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    named("session", many),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			turns, args, err := splitTurns(args)
 			if err != nil {

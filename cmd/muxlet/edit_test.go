@@ -79,6 +79,23 @@ func TestAnInvalidEditIsOpenedAgainWithTheProblem(t *testing.T) {
 	assert.Equal(t, m[1], strconv.Itoa(line), "the line in the copy itself:\n%s", seen)
 }
 
+// Each mistake is shown alone, at its own place, until there is none.
+func TestTwoMistakesInARowAreShownOneAfterTheOther(t *testing.T) {
+	c := newCLI(t, nil)
+	c.declares("", "")
+	c.editor(`cp "$1" ` + c.dir + `/seen-$(ls ` + c.dir + ` | grep -c seen)
+if grep -q '^  bogus' "$1"; then sed -i 's/^  bogus: 1/  provisioningPolicy: Never/' "$1"
+elif grep -q '^  provisioningPolicy: Never' "$1"; then sed -i 's/^  provisioningPolicy: Never/  suspend: true/' "$1"
+else echo '  bogus: 1' >>"$1"; fi`)
+	assert.Equal(t, 0, c.run("edit", "a"), c.errOut)
+	assert.Equal(t, commented+manifestOf("a")+"  suspend: true\n", c.read("sessions/a.yaml"))
+	first, second := c.read("seen-1"), c.read("seen-2")
+	assert.Regexp(t, `(?m)^#muxlet: line \d+: spec\.bogus: unknown field`, first)
+	assert.NotContains(t, first, "provisioningPolicy:")
+	assert.Regexp(t, `(?m)^#muxlet: line \d+: spec\.provisioningPolicy: `, second)
+	assert.NotContains(t, second, "bogus", "the first mistake is not shown again")
+}
+
 func TestAnInvalidEditThatIsGivenUpIsKept(t *testing.T) {
 	c := newCLI(t, nil)
 	c.declares("", "")

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -181,4 +182,23 @@ func worse(a, b error) error {
 		return a
 	}
 	return b
+}
+
+// many is for a verb that takes any number of names, but one at least.
+const many = 0
+
+// named refuses a command line without a name of what the verb is about, or with more
+// names than it takes.
+func named(kind string, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0 && most == 1:
+			return usagef("%s needs the name of a %s", cmd.Name(), kind)
+		case len(args) == 0:
+			return usagef("%s needs at least one name of a %s", cmd.Name(), kind)
+		case most > 0 && len(args) > most:
+			return usagef("%s takes the name of one %s, not %d: %q is too much", cmd.Name(), kind, len(args), args[most])
+		}
+		return nil
+	}
 }

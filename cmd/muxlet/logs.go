@@ -59,7 +59,7 @@ func newLogsCommand(g *globals) *cobra.Command {
 			"  muxlet logs web --previous    # why did it end?\n" +
 			"  muxlet logs checkout-bug --conversation --tail 5\n" +
 			"  muxlet logs checkout-bug --conversation -o json",
-		Args: cobra.ExactArgs(1),
+		Args: named("session", 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := sessionNames(args)
 			if err != nil {

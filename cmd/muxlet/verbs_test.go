@@ -81,9 +81,10 @@ func TestUsageErrorsExitTwoAndSayWhereTheHelpIs(t *testing.T) {
 		{"get -l ===", ""}, {"get -l a=b web", "Error: a name and a selector cannot be given together\nSee \"muxlet get --help\".\n"},
 		{"get pods/a", "Error: \"pods/a\" names no session: write NAME or sessions/NAME\nSee \"muxlet get --help\".\n"},
 		{"get sessions/", ""},
-		{"describe", "Error: requires at least 1 arg(s), only received 0\nSee \"muxlet describe --help\".\n"},
-		{"suspend", ""}, {"resume", ""}, {"restart", ""}, {"terminate", ""}, {"delete", ""}, {"attach", ""}, {"attach a b", ""},
-		{"logs", ""}, {"logs a b", ""}, {"logs a --tail -2", "Error: --tail is -2: it must be from 0 to 20000, or -1 for all\nSee \"muxlet logs --help\".\n"},
+		{"logs a b", "Error: logs takes the name of one session, not 2: \"b\" is too much\nSee \"muxlet logs --help\".\n"}, {"attach", "Error: attach needs the name of a session\nSee \"muxlet attach --help\".\n"},
+		{"describe", "Error: describe needs at least one name of a session\nSee \"muxlet describe --help\".\n"},
+		{"suspend", ""}, {"resume", ""}, {"restart", ""}, {"terminate", ""}, {"delete", ""}, {"attach a b", ""},
+		{"logs", ""}, {"logs a --tail -2", "Error: --tail is -2: it must be from 0 to 20000, or -1 for all\nSee \"muxlet logs --help\".\n"},
 		{"logs a --tail x", ""}, {"prune a", ""}, {"version -o yaml", ""}, {"version a", ""}, {"config view a", ""}, {"-v x", ""},
 	} {
 		assert.Equal(t, exitUsage, c.run(strings.Fields(test.line)...), test.line)
