@@ -86,12 +86,14 @@ func (c *Controller) keepAttention(ctx context.Context) {
 }
 
 // saveAttention writes who asks now unless that is what is saved, and returns what is then.
+// A file of a newer version stays as it is: of that load has told.
 func (c *Controller) saveAttention(saved []asking) []asking {
 	all := c.asking()
 	if slices.Equal(all, saved) {
 		return saved
 	}
-	if err := durable.Write(c.attentionPath(), attentionVersion, all); err != nil {
+	err := c.keep().Write(c.attentionPath(), attentionVersion, all)
+	if err != nil && !errors.Is(err, durable.ErrNewer) {
 		c.Log.Error(err, "Who asks for attention was not written down")
 		return saved
 	}

@@ -29,7 +29,7 @@ func (c *Controller) loadInstance() error {
 	case errors.Is(err, durable.ErrCorrupt):
 		c.Log.Error(err, "Instance file was damaged, asking tmux for it")
 	default:
-		return fmt.Errorf("read instance: %w", err)
+		return c.notOurs(err)
 	}
 	var recorded observe.Server
 	switch err := durable.Read(c.serverPath(), serverVersion, &recorded); {
@@ -39,11 +39,25 @@ func (c *Controller) loadInstance() error {
 		c.mu.Unlock()
 		c.watchServer(recorded)
 	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, durable.ErrNewer):
+		// Without it a second server might be started beside the one that it names.
+		return c.notOurs(err)
 	default:
 		c.Log.Error(err, "Record of the tmux server could not be used")
 	}
 	return nil
 }
+
+// notOurs says why a daemon does not go on with this state directory, and what to do.
+func (c *Controller) notOurs(err error) error {
+	if !errors.Is(err, durable.ErrNewer) {
+		return fmt.Errorf("read state directory %s: %w", c.StateDir, err)
+	}
+	return fmt.Errorf("state directory %s belongs to a newer muxlet: %w: start that one, or give this one a directory of its own with --state-dir", c.StateDir, err)
+}
+
+// keep is by what files are written that another version of muxlet may have left.
+func (c *Controller) keep() durable.Backup { return durable.Backup{State: c.StateDir} }
 
 func (c *Controller) setInstance(instance string) error {
 	if err := c.ClaimInstance(instance); err != nil {
@@ -106,7 +120,7 @@ func (c *Controller) resolveInstance(ctx context.Context, snap *snapshot) {
 	if instance == "" {
 		instance, from = c.NewID(), "nowhere: made anew"
 	}
-	if err := durable.Write(c.instancePath(), instanceVersion, instance); err != nil {
+	if err := c.keep().Write(c.instancePath(), instanceVersion, instance); err != nil {
 		c.Log.Error(err, "Instance could not be written")
 		return
 	}

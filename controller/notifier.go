@@ -299,7 +299,9 @@ func (c *Controller) saveTold() {
 	if !changed {
 		return
 	}
-	if err := durable.Write(c.toldPath(), toldVersion, marks); err != nil {
+	// A file of a newer version stays as it is: of that load has told.
+	err := c.keep().Write(c.toldPath(), toldVersion, marks)
+	if err != nil && !errors.Is(err, durable.ErrNewer) {
 		c.Log.Error(err, "What was notified was not written down")
 	}
 }

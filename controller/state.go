@@ -9,7 +9,6 @@ import (
 
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/observe"
-	"github.com/muxlet/muxlet/spec/durable"
 )
 
 // restoreState writes everything down again when somebody has removed the state
@@ -37,12 +36,12 @@ func (c *Controller) rewriteState() error {
 	}
 	instance, recorded, records := c.inMemory()
 	if instance != "" {
-		if err := durable.Write(c.instancePath(), instanceVersion, instance); err != nil {
+		if err := c.keep().Write(c.instancePath(), instanceVersion, instance); err != nil {
 			return err
 		}
 	}
 	if recorded != nil {
-		if err := durable.Write(c.serverPath(), serverVersion, *recorded); err != nil {
+		if err := c.keep().Write(c.serverPath(), serverVersion, *recorded); err != nil {
 			return err
 		}
 	}

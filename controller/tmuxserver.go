@@ -16,7 +16,6 @@ import (
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
-	"github.com/muxlet/muxlet/spec/durable"
 )
 
 // Versions of the formats of the files server.json and instance.
@@ -63,7 +62,7 @@ func (c *Controller) serverPath() string { return filepath.Join(c.StateDir, "ser
 
 // recordServer makes s the server whose listings count.
 func (c *Controller) recordServer(s observe.Server) error {
-	if err := durable.Write(c.serverPath(), serverVersion, s); err != nil {
+	if err := c.keep().Write(c.serverPath(), serverVersion, s); err != nil {
 		return fmt.Errorf("record tmux server: %w", err)
 	}
 	c.mu.Lock()

@@ -89,7 +89,9 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 	if settings, err = g.rested(ctx, settings); err != nil {
 		return err
 	}
-	settings = recalled(settings, config.File(in), log)
+	if settings, err = recalled(settings, config.File(in), log); err != nil {
+		return err
+	}
 	remember(settings, log)
 	recorder, err := status.OpenRecorder(settings.StateDir, int(settings.Retention.Events))
 	if err != nil {

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,21 +38,25 @@ func settingsMemoryPath(stateDir string) string { return filepath.Join(stateDir,
 
 // recalled are the settings with what the last daemon's file gave to sessions, where that
 // file is gone; those themselves otherwise. file is the path of the settings file.
-func recalled(s *config.Effective, file string, log logr.Logger) *config.Effective {
+// The error says that a newer muxlet has kept it, so that it cannot be known.
+func recalled(s *config.Effective, file string, log logr.Logger) (*config.Effective, error) {
 	if !s.NoFile() {
-		return s
+		return s, nil
 	}
 	var before settingsMemory
 	err := durable.Read(settingsMemoryPath(s.StateDir), settingsMemoryVersion, &before)
+	if errors.Is(err, durable.ErrNewer) {
+		return nil, fmt.Errorf("what the last settings file gave to sessions is not known: %w: write a settings file, or start the newer muxlet", err)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Error(err, "What the last settings gave to sessions could not be read")
 	}
 	if err != nil || before.File == "" || before.File != file {
-		return s
+		return s, nil
 	}
 	out := s.WithSessions(before.File, before.SessionDefaults, before.DefaultClientClassName)
 	log.Info("Settings file is gone, what it gave to sessions stays in force", "settings", file)
-	return out
+	return out, nil
 }
 
 // rested are the settings once their file has rested, where it says otherwise of sessions
@@ -97,7 +102,7 @@ func remember(s *config.Effective, log logr.Logger) {
 	if durable.Read(path, settingsMemoryVersion, &before) == nil && reflect.DeepEqual(before, now) {
 		return
 	}
-	if err := durable.Write(path, settingsMemoryVersion, now); err != nil {
+	if err := (durable.Backup{State: s.StateDir}).Write(path, settingsMemoryVersion, now); err != nil {
 		log.Error(err, "What the settings give to sessions could not be kept for the next daemon")
 	}
 }

@@ -27,7 +27,10 @@ func (s *Store) Archive(r Record) error {
 	// Somebody may have tidied it away: nothing else is missing then.
 	err := os.MkdirAll(s.archive(), 0o700)
 	if err == nil {
-		err = durable.Write(filepath.Join(s.archive(), r.UID+suffix), Version, r)
+		err = s.keepOlder(r.UID)
+	}
+	if err == nil {
+		err = s.backup.Write(filepath.Join(s.archive(), r.UID+suffix), Version, r)
 	}
 	if err != nil {
 		return fmt.Errorf("archive record of session %s: %w", r.Name, err)
@@ -106,7 +109,12 @@ func (s *Store) leave(uid string) {
 
 // Unarchive forgets an archived record that is in use again.
 func (s *Store) Unarchive(uid string) error {
-	if err := removeIfThere(filepath.Join(s.archive(), uid+suffix)); err != nil {
+	path := filepath.Join(s.archive(), uid+suffix)
+	err := s.backup.Before(path, Version)
+	if err == nil {
+		err = removeIfThere(path)
+	}
+	if err != nil {
 		return fmt.Errorf("remove archived record: %w", err)
 	}
 	s.mu.Lock()

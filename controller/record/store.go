@@ -33,6 +33,8 @@ const (
 // with the generation before it in a second file.
 type Store struct {
 	state string
+	// backup keeps the files of older versions before they are written anew.
+	backup durable.Backup
 	// newer are the uids whose files Load found to be of a newer version, or not to
 	// be readable.
 	newer map[string]bool
@@ -49,7 +51,9 @@ type Store struct {
 
 // NewStore keeps records below the state directory. Prepare makes the
 // directories.
-func NewStore(stateDir string) *Store { return &Store{state: stateDir, newer: map[string]bool{}} }
+func NewStore(stateDir string) *Store {
+	return &Store{state: stateDir, backup: durable.Backup{State: stateDir}, newer: map[string]bool{}}
+}
 
 // Prepare makes the directories with mode 0700, and removes what interrupted
 // writes have left there and in the state directory itself. Nobody else may be
@@ -277,12 +281,25 @@ func (s *Store) lock(uid string) (unlock func()) {
 func (s *Store) save(r Record) error {
 	data, err := durable.Encode(Version, r)
 	if err == nil {
+		err = s.keepOlder(r.UID)
+	}
+	if err == nil {
 		err = s.replace(r.UID, data)
 	}
 	if err != nil {
 		return fmt.Errorf("save record of session %s: %w", r.Name, err)
 	}
 	return nil
+}
+
+// keepOlder keeps what is there of an older version, before it is written anew: the
+// current generation, or the one before it where that is all there is.
+func (s *Store) keepOlder(uid string) error {
+	path := s.path(uid)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		path = s.previous(uid)
+	}
+	return s.backup.Before(path, Version)
 }
 
 func (s *Store) replace(uid string, data []byte) (err error) {

@@ -5,7 +5,6 @@ package record
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/durable"
 )
 
@@ -307,72 +305,6 @@ func TestAStoreCannotBePreparedInAFile(t *testing.T) {
 	s := NewStore(path)
 	require.Error(t, s.Prepare())
 	require.Error(t, s.Save(small(1)))
-}
-
-// Record files that were ever written stay readable, and nothing that they say
-// gets lost: each version has its golden files.
-func TestTheGoldenRecordsAreRead(t *testing.T) {
-	for version := 1; version <= Version; version++ {
-		golden, err := filepath.Glob(fmt.Sprintf("testdata/v%d*.json", version))
-		require.NoError(t, err)
-		require.NotEmpty(t, golden, "version %d has no golden file", version)
-		for _, file := range golden {
-			s := newStore(t)
-			data, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(s.path(uid), data, 0o600))
-			loaded := load(t, s)
-			require.Empty(t, loaded.Bad, file)
-			var before, after any
-			require.NoError(t, durable.Decode(data, Version, &before))
-			require.NoError(t, json.Unmarshal(must(json.Marshal(loaded.Records[0])), &after))
-			requireWithin(t, file, before, after)
-		}
-	}
-}
-
-// An upgrade is no edit: what the muxlet that wrote a record did not know has its
-// default in it, as it has in a document.
-func TestAFieldThatIsNewerThanARecordHasItsDefaultInIt(t *testing.T) {
-	s := newStore(t)
-	data, err := os.ReadFile("testdata/v2.json")
-	require.NoError(t, err)
-	require.NotContains(t, string(data), "provisioningPolicy")
-	require.NotContains(t, string(data), "submit")
-	require.NoError(t, os.WriteFile(s.path(uid), data, 0o600))
-	r := load(t, s).Records[0]
-	require.Equal(t, spec.ProvisioningEager, r.Spec.ProvisioningPolicy)
-	require.Equal(t, spec.SubmitPaste, r.Class.Submit.Method)
-
-	require.NoError(t, s.Archive(r))
-	require.NoError(t, os.WriteFile(filepath.Join(s.archive(), uid+".json"), data, 0o600))
-	archived, ok := s.Archived(r.Name, time.Time{})
-	require.True(t, ok)
-	require.Equal(t, r, archived)
-}
-
-// requireWithin fails for anything in old that is not the same in grown, which may
-// have more.
-func requireWithin(t *testing.T, path string, old, grown any) {
-	t.Helper()
-	switch o := old.(type) {
-	case map[string]any:
-		g, ok := grown.(map[string]any)
-		require.True(t, ok, path)
-		for k := range o {
-			require.Contains(t, g, k, path)
-			requireWithin(t, path+"."+k, o[k], g[k])
-		}
-	case []any:
-		g, ok := grown.([]any)
-		require.True(t, ok, path)
-		require.Len(t, g, len(o), path)
-		for i := range o {
-			requireWithin(t, path, o[i], g[i])
-		}
-	default:
-		require.Equal(t, old, grown, path)
-	}
 }
 
 func archivedAt(t *testing.T, s *Store, r Record, at time.Time) {

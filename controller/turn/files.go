@@ -104,8 +104,12 @@ func (s *Store) save(t Turn) (saved Turn, err error) {
 	if err == nil {
 		err = s.makeDir(t.SessionUID)
 	}
+	path := s.path(t.SessionUID, t.Number, suffix)
 	if err == nil {
-		err = durable.WriteFile(s.path(t.SessionUID, t.Number, suffix), data, 0o600)
+		err = s.backup.Before(path, Version)
+	}
+	if err == nil {
+		err = durable.WriteFile(path, data, 0o600)
 	}
 	return saved, err
 }

@@ -21,6 +21,7 @@ import (
 // are never open on one directory.
 type Store struct {
 	state  string
+	backup durable.Backup
 	now    func() time.Time
 	limits func() Limits
 
@@ -67,7 +68,7 @@ type entry struct {
 // comes before anything else is asked.
 func NewStore(stateDir string, now func() time.Time, limits func() Limits) *Store {
 	return &Store{
-		state: stateDir, now: now, limits: limits,
+		state: stateDir, backup: durable.Backup{State: stateDir}, now: now, limits: limits,
 		queues: map[string]*queue{}, names: map[string]*entry{},
 		put: func(Turn) {}, gone: func(Turn) {},
 	}

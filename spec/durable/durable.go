@@ -135,7 +135,7 @@ func Sweep(dir string, before time.Time) error {
 		return ignoreMissing(err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), TempPrefix) {
+		if !isTemporary(e.Name()) {
 			continue
 		}
 		info, infoErr := e.Info()
@@ -148,6 +148,8 @@ func Sweep(dir string, before time.Time) error {
 	}
 	return nil
 }
+
+func isTemporary(name string) bool { return strings.HasPrefix(name, TempPrefix) }
 
 // SyncDir makes renames and removals in dir durable.
 func SyncDir(dir string) error {
