@@ -199,6 +199,13 @@ type Retention struct {
 	// Archive is how long the record of a removed session is kept. Default 720h,
 	// 0s to 87600h.
 	Archive metav1.Duration `json:"archive"`
+	// ArchiveBytes is how much disk the records of removed sessions may take, and the copies
+	// that an upgrade has kept of records as many again: the oldest go first. Default 256Mi,
+	// 1Mi to 64Gi.
+	ArchiveBytes resource.Quantity `json:"archiveBytes"`
+	// ScreenBytes is how much disk the last screens of all sessions may take, one of each:
+	// those of removed sessions go first, then the oldest. Default 256Mi, 1Mi to 64Gi.
+	ScreenBytes resource.Quantity `json:"screenBytes"`
 	// ReportSpool is how much disk the reports of clients may take that wait for the
 	// daemon, each counted as 4Ki at least. Default 64Mi, 64Ki to 16Gi.
 	ReportSpool resource.Quantity `json:"reportSpool"`
@@ -250,7 +257,8 @@ func defaults() MuxletConfiguration {
 		},
 		Retention: Retention{
 			Events: 1000, Turns: 100, TurnAge: duration(720 * time.Hour), TurnBytes: resource.MustParse("256Mi"),
-			Archive: duration(720 * time.Hour), ReportSpool: resource.MustParse("64Mi"),
+			Archive: duration(720 * time.Hour), ArchiveBytes: resource.MustParse("256Mi"), ScreenBytes: resource.MustParse("256Mi"),
+			ReportSpool: resource.MustParse("64Mi"),
 		},
 		Logging: Logging{Format: LogText},
 	}

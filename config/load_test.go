@@ -88,6 +88,8 @@ func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 	})
 	assert.EqualValues(t, 64<<20, c.Retention.ReportSpool.Value())
 	assert.EqualValues(t, 256<<20, c.Retention.TurnBytes.Value())
+	assert.EqualValues(t, 256<<20, c.Retention.ArchiveBytes.Value())
+	assert.EqualValues(t, 256<<20, c.Retention.ScreenBytes.Value())
 	assert.Empty(t, c.Notifications.Command)
 	assert.Empty(t, c.Notifications.Terminal)
 	assert.Equal(t, []spec.NotificationEvent{"InputRequired", "Stalled", "TurnCompleted"}, c.Notifications.On)
@@ -110,7 +112,7 @@ massDeath: {minSessions: 2, percent: 100}
 removal: {settle: 0s, guardMin: 1, guardPercent: 1}
 activity: {reportTTL: 2m, focusAfter: 100ms}
 notifications: {command: [~/bin/tell, "~", $BASE], on: [Stalled, InputRequired], minInterval: 0s, timeout: 1m, terminal: [OSC777, Bell]}
-retention: {events: 5, turns: 7, turnAge: 0s, turnBytes: 64Gi, archive: 24h, reportSpool: 1Mi}
+retention: {events: 5, turns: 7, turnAge: 0s, turnBytes: 64Gi, archive: 24h, archiveBytes: 1Mi, screenBytes: 2Mi, reportSpool: 1Mi}
 logging: {format: json, verbosity: 2}
 `
 
@@ -144,7 +146,7 @@ func TestEverySettingIsRead(t *testing.T) {
 			Command: []string{in.Home + "/bin/tell", "~", "$BASE"}, On: []spec.NotificationEvent{spec.NotifyStalled, spec.NotifyInputRequired},
 			Timeout: duration(time.Minute), Terminal: []spec.TerminalNotification{spec.TerminalOSC777, spec.TerminalBell},
 		},
-		Retention: Retention{Events: 5, Turns: 7, TurnBytes: resource.MustParse("64Gi"), Archive: duration(24 * time.Hour), ReportSpool: resource.MustParse("1Mi")},
+		Retention: Retention{Events: 5, Turns: 7, TurnBytes: resource.MustParse("64Gi"), Archive: duration(24 * time.Hour), ArchiveBytes: resource.MustParse("1Mi"), ScreenBytes: resource.MustParse("2Mi"), ReportSpool: resource.MustParse("1Mi")},
 		Logging:   Logging{Format: LogJSON, Verbosity: 2},
 	}
 	assert.Equal(t, want, e.MuxletConfiguration)
@@ -381,9 +383,11 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 			"f:7:19: removal.settle: -1s is not between 0s and 1h", "f:8:22: retention.archive: -1s is not between 0s and 87600h",
 			"f:9:23: activity.reportTTL: 0s is not between 1s and 24h", "f:9:39: activity.focusAfter: 0s is not between 100ms and 1h",
 		}},
-		"no size":     {header + "retention: {reportSpool: 64 MB}\n", []string{"f:3:26: retention.reportSpool: must be a size such as 512Ki, 64Mi or 1Gi"}},
-		"small spool": {header + "retention: {reportSpool: 1Ki}\n", []string{"f:3:26: retention.reportSpool: 1Ki is not between 64Ki and 16Gi"}},
-		"huge spool":  {header + "retention: {reportSpool: 1Ti}\n", []string{"f:3:26: retention.reportSpool: 1Ti is not between 64Ki and 16Gi"}},
+		"no size":       {header + "retention: {reportSpool: 64 MB}\n", []string{"f:3:26: retention.reportSpool: must be a size such as 512Ki, 64Mi or 1Gi"}},
+		"small spool":   {header + "retention: {reportSpool: 1Ki}\n", []string{"f:3:26: retention.reportSpool: 1Ki is not between 64Ki and 16Gi"}},
+		"small archive": {header + "retention: {archiveBytes: 1Ki}\n", []string{"f:3:27: retention.archiveBytes: 1Ki is not between 1Mi and 64Gi"}},
+		"huge screens":  {header + "retention: {screenBytes: 1Ti}\n", []string{"f:3:26: retention.screenBytes: 1Ti is not between 1Mi and 64Gi"}},
+		"huge spool":    {header + "retention: {reportSpool: 1Ti}\n", []string{"f:3:26: retention.reportSpool: 1Ti is not between 64Ki and 16Gi"}},
 		"defaults of one session": {header + "sessionDefaults:\n  client: {command: [a]}\n  conversation: {id: x}\n  suspend: true\n", []string{
 			"f:4:21: sessionDefaults.client.command: a command is one session's own; give all of them a client class with clientClassName",
 			"f:5:22: sessionDefaults.conversation.id: a conversation belongs to one session; name it in that session's document",

@@ -54,6 +54,8 @@ var restart = map[string]string{
 	"retention.turnAge":              "",
 	"retention.turnBytes":            "",
 	"retention.archive":              "",
+	"retention.archiveBytes":         "",
+	"retention.screenBytes":          "",
 	"retention.reportSpool":          "",
 	"logging.format":                 "a log has one format from its first line to its last",
 	"logging.verbosity":              "",

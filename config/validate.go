@@ -154,6 +154,8 @@ func validateSizes(c *MuxletConfiguration) field.ErrorList {
 		low, high string
 	}{
 		{"turnBytes", c.Retention.TurnBytes, "1Mi", "64Gi"},
+		{"archiveBytes", c.Retention.ArchiveBytes, "1Mi", "64Gi"},
+		{"screenBytes", c.Retention.ScreenBytes, "1Mi", "64Gi"},
 		{"reportSpool", c.Retention.ReportSpool, "64Ki", "16Gi"},
 	} {
 		if q.value.Cmp(resource.MustParse(q.low)) < 0 || q.value.Cmp(resource.MustParse(q.high)) > 0 {

@@ -71,6 +71,8 @@ retention:
   turnAge: 720h # default
   turnBytes: 256Mi # default
   archive: 720h # default
+  archiveBytes: 256Mi # default
+  screenBytes: 256Mi # default
   reportSpool: 64Mi # default
 logging:
   format: text # default

@@ -119,6 +119,8 @@ type Hooks interface {
 	// Ensure sees to it that what the hooks of a class need is there, and gives the
 	// variables that its commands may name.
 	Ensure(class string, reports spec.ReportsType) (map[string]string, error)
+	// Prune removes what was made before the given time for classes that are not in use.
+	Prune(before time.Time, inUse func(class string) bool) error
 }
 
 // Records keeps the sessions' records. *record.Store is one, and says what each
@@ -135,7 +137,7 @@ type Records interface {
 	Archived(name string, notBefore time.Time) (r record.Record, ok bool)
 	Unarchive(uid string) error
 	Knows(uid string) bool
-	Prune(before time.Time) error
+	Prune(before time.Time, size int64) error
 }
 
 // Options is everything that a Controller works with.

@@ -103,9 +103,16 @@ func ended(r record.Record) int64 {
 	return r.Incarnation
 }
 
-// pruneScreens removes the screens of sessions whose records are gone for good.
+// pruneScreens removes the screens of sessions whose records are gone for good, and
+// what is too much of those that were removed.
 func (c *Controller) pruneScreens() {
-	if err := c.screens.Prune(c.Store.Knows); err != nil {
+	current := map[string]bool{}
+	c.mu.Lock()
+	for _, s := range c.sessions {
+		current[s.rec.UID] = true
+	}
+	c.mu.Unlock()
+	if err := c.screens.Prune(c.Store.Knows, func(uid string) bool { return current[uid] }, c.settings().ScreenBytes); err != nil {
 		c.Log.V(1).Info("Screens were not pruned", "err", err.Error())
 	}
 }

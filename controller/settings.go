@@ -40,6 +40,9 @@ type Settings struct {
 	Notifications Notifications
 	// ArchiveFor is how long the record of a removed session is kept.
 	ArchiveFor time.Duration
+	// ArchiveBytes may be taken by the records of removed sessions, and as many by copies
+	// of older versions; ScreenBytes by last screens; 0 is no limit.
+	ArchiveBytes, ScreenBytes int64
 }
 
 // settings are those in force now.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/muxlet/muxlet/observe"
+	"github.com/muxlet/muxlet/spec/durable"
 )
 
 const (
@@ -29,7 +30,7 @@ func (c *Controller) tidy() {
 	}
 	c.tidied = now
 	before := c.now().Add(-leftAlone)
-	if err := c.Store.Prune(c.now().Add(-c.settings().ArchiveFor)); err != nil {
+	if err := c.Store.Prune(c.now().Add(-c.settings().ArchiveFor), c.settings().ArchiveBytes); err != nil {
 		c.Log.Error(err, "Archive was not pruned")
 	}
 	if err := c.TurnStore.Tidy(); err != nil {
@@ -40,6 +41,39 @@ func (c *Controller) tidy() {
 	}
 	c.pruneScreens()
 	c.pruneLeases(before)
+	if err := c.Hooks.Prune(before, c.classesInUse()); err != nil {
+		c.Log.Error(err, "Hook settings were not pruned")
+	}
+	c.sweep(before)
+}
+
+// sweep removes what interrupted writes have left where a daemon that starts does not
+// clear it away.
+func (c *Controller) sweep(before time.Time) {
+	for _, dir := range []string{c.StateDir, c.RuntimeDir} {
+		if err := durable.Sweep(dir, before); err != nil {
+			c.Log.Error(err, "Temporary files were not removed", "directory", dir)
+		}
+	}
+}
+
+// classesInUse says which client classes a session has, or has a conversation of.
+func (c *Controller) classesInUse() func(class string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	classes := map[string]bool{}
+	for _, s := range c.sessions {
+		classes[s.rec.ClassName] = true
+		if s.rec.Conversation != nil {
+			classes[s.rec.Conversation.Class] = true
+		}
+		if s.rec.Spec != nil {
+			classes[s.rec.Spec.ClientClassName] = true
+		}
+	}
+	// A record that cannot be used may have any class.
+	unknown := len(c.bad) > 0
+	return func(class string) bool { return unknown || classes[class] }
 }
 
 // accounted says which attempts a session still accounts for.

@@ -75,8 +75,10 @@ func TestWhatComesAndGoesLeavesNothingForEver(t *testing.T) {
 	for _, left := range []string{
 		"state/receipts/4a0ff0b0-0000-4000-8000-000000000000.json", "state/receipts/.tmp-x.json-1", "state/.tmp-instance-1",
 		"state/records/.tmp-x.json-1", "state/archive/.tmp-x.json-1", "state/events/.tmp-events.jsonl-1",
-		"state/quarantine/4a0ff0b0-0000-4000-8000-000000000000.json",
+		"state/quarantine/4a0ff0b0-0000-4000-8000-000000000000.json", "state/backup/1/records/x.json", "state/backup/1/.tmp-x-1",
+		"state/hooks/gone-settings.json", "state/hooks/.tmp-gone-settings.json-1", "run/.tmp-tmux.conf-1",
 	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(e.Dir, left)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(e.Dir, left), []byte("{"), 0o600))
 	}
 	require.Equal(t, 9, files(e)["state/archive"]-1)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -62,7 +63,35 @@ func (h Hooks) Ensure(class string, reports spec.ReportsType) (map[string]string
 }
 
 func (h Hooks) settingsPath(class string) string {
-	return filepath.Join(h.StateDir, "hooks", class+"-settings.json")
+	return filepath.Join(h.StateDir, "hooks", class+settingsSuffix)
+}
+
+const settingsSuffix = "-settings.json"
+
+// Prune removes the settings that were written before the given time for classes that
+// are not in use, and what interrupted writes have left. They are made again when they are
+// needed.
+func (h Hooks) Prune(before time.Time, inUse func(class string) bool) error {
+	dir := filepath.Dir(h.settingsPath("any"))
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the directory of hook settings: %w", err)
+	}
+	err = durable.Sweep(dir, before)
+	for _, e := range entries {
+		class, isSettings := strings.CutSuffix(e.Name(), settingsSuffix)
+		info, infoErr := e.Info()
+		if !isSettings || infoErr != nil || !info.ModTime().Before(before) || inUse(class) {
+			continue
+		}
+		if e := os.Remove(filepath.Join(dir, e.Name())); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // claudeSettings is the part of Claude Code's settings.json that names hooks. With

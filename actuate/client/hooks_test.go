@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -143,6 +144,28 @@ func TestOnlyAClassWithReportsHasHooks(t *testing.T) {
 	entries, err := os.ReadDir(hooks.StateDir)
 	require.NoError(t, err)
 	assert.Empty(t, entries)
+}
+
+// Classes come and go too; what a session has is kept, and what is gone is made again.
+func TestHookSettingsOfClassesThatAreNotInUseGo(t *testing.T) {
+	hooks := Hooks{Self: "/bin/muxlet", StateDir: t.TempDir()}
+	inUse := func(class string) bool { return class == "used" }
+	require.NoError(t, hooks.Prune(time.Now(), inUse), "before there are any")
+	old := time.Now().Add(-2 * time.Hour)
+	for _, class := range []string{"used", "gone", "young"} {
+		_, err := hooks.Ensure(class, spec.ReportsClaude)
+		require.NoError(t, err)
+		if class != "young" {
+			require.NoError(t, os.Chtimes(hooks.settingsPath(class), old, old))
+		}
+	}
+	require.NoError(t, hooks.Prune(time.Now().Add(-time.Hour), inUse))
+	assert.FileExists(t, hooks.settingsPath("used"))
+	assert.FileExists(t, hooks.settingsPath("young"))
+	assert.NoFileExists(t, hooks.settingsPath("gone"))
+	_, err := hooks.Ensure("gone", spec.ReportsClaude)
+	require.NoError(t, err)
+	assert.FileExists(t, hooks.settingsPath("gone"))
 }
 
 func TestHookSettingsThatCannotBeWrittenAreAnError(t *testing.T) {

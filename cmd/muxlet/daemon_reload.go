@@ -235,7 +235,8 @@ func controllerSettings(s *config.Effective) controller.Settings {
 			Way: actuate.NotificationWay{Command: s.Notifications.Command, Timeout: s.Notifications.Timeout.Duration, Terminal: s.Notifications.Terminal},
 			On:  s.Notifications.On, MinInterval: s.Notifications.MinInterval.Duration,
 		},
-		ArchiveFor: s.Retention.Archive.Duration, Turns: turnLimits(s),
+		ArchiveFor: s.Retention.Archive.Duration, ArchiveBytes: s.Retention.ArchiveBytes.Value(), ScreenBytes: s.Retention.ScreenBytes.Value(),
+		Turns: turnLimits(s),
 	}
 }
 

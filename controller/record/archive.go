@@ -16,10 +16,12 @@ import (
 )
 
 // Age alone bounds nothing for who adds and removes sessions by a program: of the
-// archive and of the quarantine the newest files are kept, at most so many.
+// archive, the quarantine and the copies of older versions the newest files are kept, at
+// most so many, and so many bytes in the quarantine.
 const (
-	maxArchived    = 10_000
-	maxQuarantined = 200
+	maxArchived         = 10_000
+	maxQuarantined      = 200
+	maxQuarantinedBytes = 64 << 20
 )
 
 // Archive moves a record out of the way. It can be found again by name.
@@ -123,26 +125,29 @@ func (s *Store) Unarchive(uid string) error {
 	return nil
 }
 
-// Prune removes what was archived or set aside before the given time, and the
-// oldest of what is more than can be of use to anybody.
-func (s *Store) Prune(before time.Time) error {
+// Prune removes what was archived, set aside or kept of older versions before the given
+// time, and the oldest of what is more than can be of use to anybody: the archive may take
+// so many bytes, and the copies of older versions as many again; 0 is no limit.
+func (s *Store) Prune(before time.Time, size int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	removed, err := prune(s.archive(), before, maxArchived)
+	removed, err := prune(s.archive(), before, maxArchived, size)
 	for _, path := range removed {
 		s.leave(strings.TrimSuffix(filepath.Base(path), suffix))
 	}
-	_, quarantineErr := prune(s.quarantine(), before, maxQuarantined)
-	return errors.Join(err, quarantineErr)
+	_, quarantineErr := prune(s.quarantine(), before, maxQuarantined, maxQuarantinedBytes)
+	return errors.Join(err, quarantineErr, s.backup.Prune(before, maxArchived, size))
 }
 
 // prune removes the files of a directory that were changed before the given
-// time, and the oldest of those that are more than keep.
-func prune(dir string, before time.Time, keep int) (removed []string, err error) {
+// time, and the oldest of those that are more than keep or take more than size bytes.
+func prune(dir string, before time.Time, keep int, size int64) (removed []string, err error) {
 	files := agedFiles(dir)
 	slices.SortFunc(files, func(a, b agedFile) int { return b.at.Compare(a.at) })
+	total := int64(0)
 	for i, f := range files {
-		if i < keep && !f.at.Before(before) {
+		total += f.size
+		if i < keep && !f.at.Before(before) && (size <= 0 || total <= size) {
 			continue
 		}
 		if e := removeIfThere(f.path); e != nil {
@@ -154,10 +159,11 @@ func prune(dir string, before time.Time, keep int) (removed []string, err error)
 	return removed, err
 }
 
-// agedFile is a file and when it was last changed.
+// agedFile is a file, when it was last changed, and how long it is.
 type agedFile struct {
 	path string
 	at   time.Time
+	size int64
 }
 
 // agedFiles are the records of a directory. What else is there is not ours.
@@ -173,7 +179,7 @@ func agedFiles(dir string) []agedFile {
 		if err != nil || !ours || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		files = append(files, agedFile{filepath.Join(dir, e.Name()), info.ModTime()})
+		files = append(files, agedFile{filepath.Join(dir, e.Name()), info.ModTime(), info.Size()})
 	}
 	return files
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func TestWhatWasPrunedIsNotFound(t *testing.T) {
 	archivedAt(t, s, Record{UID: "u1", Name: "shop"}, now)
 	_, ok := s.Archived("shop", now)
 	require.True(t, ok)
-	require.NoError(t, s.Prune(now.Add(time.Second)))
+	require.NoError(t, s.Prune(now.Add(time.Second), 0))
 	_, ok = s.Archived("shop", time.Time{})
 	require.False(t, ok)
 	require.Empty(t, s.names)
@@ -64,10 +65,30 @@ func TestTheNumberOfFilesThatAreKeptIsBounded(t *testing.T) {
 		at := now.Add(time.Duration(n) * time.Second)
 		require.NoError(t, os.Chtimes(path, at, at))
 	}
-	require.NoError(t, s.Prune(now))
+	require.NoError(t, s.Prune(now, 0))
 	left := s.files(t, "quarantine")
 	require.Len(t, left, maxQuarantined)
 	require.Equal(t, "u003.json", left[0])
+}
+
+// Who adds and removes sessions with long prompts by a program fills no disk.
+func TestTheSizeOfTheArchiveAndOfTheQuarantineIsBounded(t *testing.T) {
+	s := newStore(t)
+	for n := range 10 {
+		r := Record{UID: fmt.Sprintf("u%d", n), Name: "shop", Held: strings.Repeat("x", 10<<10)}
+		archivedAt(t, s, r, now.Add(time.Duration(n)*time.Second))
+		path := filepath.Join(s.quarantine(), r.UID+".json")
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		require.NoError(t, os.Truncate(path, maxQuarantinedBytes/4))
+		at := now.Add(time.Duration(n) * time.Second)
+		require.NoError(t, os.Chtimes(path, at, at))
+	}
+	require.NoError(t, s.Prune(now, 45<<10))
+	require.Equal(t, []string{"u6.json", "u7.json", "u8.json", "u9.json"}, s.files(t, "archive"))
+	require.Equal(t, []string{"u6.json", "u7.json", "u8.json", "u9.json"}, s.files(t, "quarantine"))
+	r, ok := s.Archived("shop", time.Time{})
+	require.True(t, ok)
+	require.Equal(t, "u9", r.UID, "the last one is known")
 }
 
 func TestTheQuarantineIsPrunedByAge(t *testing.T) {
@@ -77,7 +98,7 @@ func TestTheQuarantineIsPrunedByAge(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 		require.NoError(t, os.Chtimes(path, at, at))
 	}
-	require.NoError(t, s.Prune(now))
+	require.NoError(t, s.Prune(now, 0))
 	require.Equal(t, []string{"new.json"}, s.files(t, "quarantine"))
 }
 

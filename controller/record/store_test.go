@@ -362,9 +362,9 @@ func TestTheArchiveIsPrunedByAge(t *testing.T) {
 	archivedAt(t, s, Record{UID: "new", Name: "b"}, now)
 	require.NoError(t, os.WriteFile(filepath.Join(s.archive(), "README"), nil, 0o600))
 	require.NoError(t, os.Chtimes(filepath.Join(s.archive(), "README"), now.Add(-time.Hour), now.Add(-time.Hour)))
-	require.NoError(t, s.Prune(now))
+	require.NoError(t, s.Prune(now, 0))
 	require.Equal(t, []string{"README", "new.json"}, s.files(t, "archive"))
-	require.NoError(t, NewStore(filepath.Join(s.state, "missing")).Prune(now))
+	require.NoError(t, NewStore(filepath.Join(s.state, "missing")).Prune(now, 0))
 }
 
 // A save that was interrupted between its two names leaves one file with both: the

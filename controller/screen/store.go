@@ -8,11 +8,13 @@
 package screen
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -105,13 +107,16 @@ func (s *Store) Load(uid string) (Saved, error) {
 }
 
 // Prune removes the screens of sessions that are not known, and what interrupted
-// writes of theirs left. Those of a known session are overwritten by its next one.
-func (s *Store) Prune(known func(uid string) bool) error {
+// writes of theirs left. Those of a known session are overwritten by its next one. Of what
+// is more than the given number of bytes (0: no limit) it removes those of sessions that
+// are not current first, then the oldest.
+func (s *Store) Prune(known, current func(uid string) bool, limit int64) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read directory of screens: %w", err)
 	}
 	var errs []error
+	var kept []keptScreen
 	for _, e := range entries {
 		uid, isScreen := strings.CutSuffix(e.Name(), suffix)
 		if !isScreen {
@@ -119,9 +124,47 @@ func (s *Store) Prune(known func(uid string) bool) error {
 		}
 		if isScreen && !known(uid) {
 			errs = append(errs, removeIfThere(filepath.Join(s.dir, e.Name())))
+			continue
+		}
+		if info, err := e.Info(); err == nil && isScreen {
+			kept = append(kept, keptScreen{e.Name(), current(uid), info.ModTime(), info.Size()})
 		}
 	}
+	for _, name := range tooMuch(kept, limit) {
+		errs = append(errs, removeIfThere(filepath.Join(s.dir, name)))
+	}
 	return errors.Join(errs...)
+}
+
+// keptScreen is the file of a screen.
+type keptScreen struct {
+	name    string
+	current bool
+	at      time.Time
+	size    int64
+}
+
+// tooMuch are the names of those that go when all together may take limit bytes.
+func tooMuch(kept []keptScreen, limit int64) (names []string) {
+	if limit <= 0 {
+		return nil
+	}
+	slices.SortFunc(kept, func(a, b keptScreen) int {
+		if a.current != b.current {
+			if a.current {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(b.at.Compare(a.at), strings.Compare(a.name, b.name))
+	})
+	total := int64(0)
+	for _, k := range kept {
+		if total += k.size; total > limit {
+			names = append(names, k.name)
+		}
+	}
+	return names
 }
 
 func (s *Store) path(uid string) string { return filepath.Join(s.dir, uid+suffix) }

@@ -99,13 +99,13 @@ func TestADamagedScreenIsNone(t *testing.T) {
 func TestScreensOfSessionsThatAreNotKnownAreRemoved(t *testing.T) {
 	s := NewStore(t.TempDir())
 	known := func(uid string) bool { return uid == "known" }
-	require.NoError(t, s.Prune(known), "before the first is saved")
+	require.NoError(t, s.Prune(known, known, 0), "before the first is saved")
 	for _, uid := range []string{"known", "gone"} {
 		require.NoError(t, s.Save(uid, saved(1, "a")))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, durable.TempPrefix+"x"), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "notes.txt"), nil, 0o600))
-	require.NoError(t, s.Prune(known))
+	require.NoError(t, s.Prune(known, known, 0))
 	entries, err := os.ReadDir(s.dir)
 	require.NoError(t, err)
 	var names []string
@@ -113,6 +113,35 @@ func TestScreensOfSessionsThatAreNotKnownAreRemoved(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	assert.Equal(t, []string{"known.json", "notes.txt"}, names)
+}
+
+// Those of sessions that were removed go first, and the newest of the others stay.
+func TestTheSizeOfAllScreensIsBounded(t *testing.T) {
+	s := NewStore(t.TempDir())
+	all := func(string) bool { return true }
+	for i, uid := range []string{"old", "gone", "young", "removed"} {
+		require.NoError(t, s.Save(uid, saved(1, strings.Repeat("x", 10<<10))))
+		at := time.Date(2026, 3, 1, 12, i, 0, 0, time.UTC)
+		require.NoError(t, os.Chtimes(s.path(uid), at, at))
+	}
+	current := func(uid string) bool { return uid == "old" || uid == "young" }
+	for _, c := range []struct {
+		limit int64
+		left  []string
+	}{
+		{0, []string{"gone.json", "old.json", "removed.json", "young.json"}},
+		{35 << 10, []string{"old.json", "removed.json", "young.json"}},
+		{25 << 10, []string{"old.json", "young.json"}},
+		{15 << 10, []string{"young.json"}},
+	} {
+		require.NoError(t, s.Prune(all, current, c.limit))
+		left, err := filepath.Glob(filepath.Join(s.dir, "*"))
+		require.NoError(t, err)
+		for i := range left {
+			left[i] = filepath.Base(left[i])
+		}
+		assert.Equal(t, c.left, left, c.limit)
+	}
 }
 
 func TestAScreenThatCannotBeSavedLeavesTheOldOne(t *testing.T) {

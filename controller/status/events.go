@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,9 @@ import (
 const (
 	similarLimit  = 5
 	similarWindow = 10 * time.Minute
+	// maxMessage bounds the message of an event, in bytes: a person's own words may be in
+	// it, such as a path.
+	maxMessage = 4 << 10
 )
 
 // Event is one thing that happened to a session, or to muxlet as a whole when
@@ -90,6 +94,7 @@ func (r *Recorder) load(data []byte) {
 		if json.Unmarshal(line, e) != nil || e.ID <= 0 {
 			continue
 		}
+		e.Message = shortened(e.Message)
 		if old, ok := byID[e.ID]; ok {
 			*old = *e
 			continue
@@ -156,6 +161,7 @@ func (r *Recorder) compact() error {
 // Record adds an event. The error is about the file only: the event is kept in
 // memory all the same.
 func (r *Recorder) Record(e Event) error {
+	e.Message = shortened(e.Message)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := r.join(e)
@@ -177,6 +183,15 @@ func (r *Recorder) Record(e Event) error {
 	}
 	r.lines++
 	return nil
+}
+
+// shortened is a message within its bound.
+func shortened(message string) string {
+	const cut = "…"
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-len(cut)], "") + cut
 }
 
 // join adds e, or counts it on one that says the same, or on the newest of many

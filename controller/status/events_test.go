@@ -119,6 +119,23 @@ func TestOnlySoManyEventsAreKept(t *testing.T) {
 	require.Len(t, open(t, dir, 0).List(""), 1, "at least one is kept")
 }
 
+// The file has at most twice as many lines as there are events, each within its bound.
+func TestTheEventsTakeSoMuchDiskAndNoMore(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir, 10)
+	for n := range 100 {
+		put(t, r, event(fmt.Sprint(n), "Long", strings.Repeat("ü", 20<<10), at(n)))
+	}
+	lines := linesOf(t, dir)
+	require.LessOrEqual(t, len(lines), 21)
+	for _, line := range lines {
+		require.Less(t, len(line), maxMessage+1024)
+	}
+	message := r.List("99")[0].Message
+	require.LessOrEqual(t, len(message), maxMessage)
+	require.True(t, strings.HasSuffix(message, "ü…"), "it is cut between characters")
+}
+
 func TestTheSessionsWithTheMostEventsLoseTheirOldest(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir, 100)

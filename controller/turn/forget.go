@@ -20,8 +20,9 @@ import (
 // What is kept of what nothing refers to any more: files in the quarantine, and
 // sessions whose numbers are known; the archive of records has no more of them.
 const (
-	maxQuarantined = 200
-	maxForgotten   = 10_000
+	maxQuarantined      = 200
+	maxQuarantinedBytes = 64 << 20
+	maxForgotten        = 10_000
 )
 
 // errNotOver is why a turn is not forgotten.
@@ -201,7 +202,7 @@ func (s *Store) tooMany(q *queue, now time.Time, limits Limits) []*entry {
 
 // tidyQuarantine keeps the newest files that were set aside.
 func (s *Store) tidyQuarantine() error {
-	return keepNewest(s.quarantine(), maxQuarantined, func(e os.DirEntry) bool {
+	return keepNewest(s.quarantine(), maxQuarantined, maxQuarantinedBytes, func(e os.DirEntry) bool {
 		return strings.HasSuffix(e.Name(), suffix) || strings.HasSuffix(e.Name(), promptSuffix)
 	}, os.Remove)
 }
@@ -209,7 +210,7 @@ func (s *Store) tidyQuarantine() error {
 // tidyForgotten removes the directories of the sessions that were forgotten first. What
 // has anything but the mark is not one of them.
 func (s *Store) tidyForgotten(keep int) error {
-	return keepNewest(s.root(), keep, func(e os.DirEntry) bool {
+	return keepNewest(s.root(), keep, 0, func(e os.DirEntry) bool {
 		f, err := os.ReadDir(filepath.Join(s.root(), e.Name()))
 		return err == nil && isDirectoryName(e.Name()) && len(f) == 1 && strings.HasSuffix(f[0].Name(), forgottenSuffix)
 	}, func(path string) error {
@@ -230,8 +231,9 @@ func (s *Store) tidyForgotten(keep int) error {
 	})
 }
 
-// keepNewest removes the oldest of the entries of a directory that are ours.
-func keepNewest(dir string, keep int, ours func(os.DirEntry) bool, remove func(string) error) (err error) {
+// keepNewest removes the oldest of the entries of a directory that are ours: those that
+// are more than keep, or take more than limit bytes (0: no limit).
+func keepNewest(dir string, keep int, limit int64, ours func(os.DirEntry) bool, remove func(string) error) (err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -239,23 +241,27 @@ func keepNewest(dir string, keep int, ours func(os.DirEntry) bool, remove func(s
 	if err != nil {
 		return fmt.Errorf("tidy turns: %w", err)
 	}
-	if len(entries) <= keep {
+	if len(entries) <= keep && limit == 0 {
 		return nil
 	}
 	type aged struct {
 		path string
 		at   time.Time
+		size int64
 	}
 	var files []aged
 	for _, e := range entries {
 		info, infoErr := e.Info()
 		if infoErr == nil && ours(e) {
-			files = append(files, aged{filepath.Join(dir, e.Name()), info.ModTime()})
+			files = append(files, aged{filepath.Join(dir, e.Name()), info.ModTime(), info.Size()})
 		}
 	}
 	slices.SortFunc(files, func(a, b aged) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.path, b.path)) })
-	for _, f := range files[min(keep, len(files)):] {
-		err = errors.Join(err, remove(f.path))
+	total := int64(0)
+	for i, f := range files {
+		if total += f.size; i >= keep || limit > 0 && total > limit {
+			err = errors.Join(err, remove(f.path))
+		}
 	}
 	return err
 }

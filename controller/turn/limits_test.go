@@ -171,6 +171,19 @@ func TestWhatWasSetAsideIsBounded(t *testing.T) {
 	require.Contains(t, left, "notes")
 }
 
+func TestTheSizeOfWhatWasSetAsideIsBounded(t *testing.T) {
+	w := newWorld(t, Limits{Age: time.Hour})
+	for n := range 6 {
+		path := filepath.Join(w.quarantine(), fmt.Sprintf("u-%d.prompt", n))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		require.NoError(t, os.Truncate(path, maxQuarantinedBytes/3))
+		at := start.Add(time.Duration(n) * time.Second)
+		require.NoError(t, os.Chtimes(path, at, at))
+	}
+	require.NoError(t, w.Tidy())
+	require.Equal(t, []string{"u-3.prompt", "u-4.prompt", "u-5.prompt"}, w.files("quarantine"))
+}
+
 func TestTheNumbersOfSessionsThatWereForgottenAreBounded(t *testing.T) {
 	w := newWorld(t, Limits{Age: time.Hour})
 	w.finish(w.create(shop("x")))

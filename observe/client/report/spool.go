@@ -22,8 +22,11 @@ import (
 const (
 	// DefaultSpoolLimit bounds a spool that says nothing else, in bytes.
 	DefaultSpoolLimit = 64 << 20
-	// spoolCharge is what each file is counted as, in bytes: the block that it takes.
-	spoolCharge = 4 << 10
+	// spoolCharge is the block of a file system, in bytes: what a file takes is counted in
+	// these. Nearly all reports take one; longestReport, with a path of nothing but escaped
+	// characters, eight.
+	spoolCharge   = 4 << 10
+	longestReport = 8 * spoolCharge
 	// maxSpooled bounds what is read of one file, in bytes.
 	maxSpooled = 1 << 20
 	// sweepAfter is how old a temporary file is when its hook has ended for certain.
@@ -66,7 +69,7 @@ func Spool(dir string, r observe.Report, deadline time.Time) error {
 	if err != nil {
 		return fmt.Errorf("spool report: %w", err)
 	}
-	if err := makeRoom(dir); err != nil {
+	if err := makeRoom(dir, int64(len(data))); err != nil {
 		return fmt.Errorf("make room for a report: %w", err)
 	}
 	if err := write(dir, spoolName(r), data, deadline); err != nil {
@@ -123,25 +126,42 @@ func until(deadline time.Time, f func() error) error {
 	}
 }
 
-// makeRoom removes as many files as one more would be too many. Hooks that do so
-// at the same time may each remove one.
-func makeRoom(dir string) error {
+// makeRoom removes as many files as are too many beside one more of that size. Hooks
+// that do so at the same time may each remove one.
+func makeRoom(dir string, size int64) error {
 	names, err := namesIn(dir)
 	if err != nil {
 		return err
 	}
-	excess := len(names) + 1 - max(1, limitOf(dir)/spoolCharge)
-	if excess <= 0 {
+	limit := int64(limitOf(dir))
+	if int64(len(names)+1)*longestReport <= limit {
 		return nil
 	}
 	slices.Sort(names)
 	slices.SortStableFunc(names, func(a, b string) int { return worth(a) - worth(b) })
-	for _, name := range names[:min(excess, len(names))] {
+	charges := make([]int64, len(names))
+	total := charge(size)
+	for i, name := range names {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			charges[i] = charge(info.Size())
+		}
+		total += charges[i]
+	}
+	for i, name := range names {
+		if total <= limit {
+			break
+		}
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		total -= charges[i]
 	}
 	return nil
+}
+
+// charge is what a file of that size takes.
+func charge(size int64) int64 {
+	return max(1, (size+spoolCharge-1)/spoolCharge) * spoolCharge
 }
 
 // worth orders the files of a spool by what they are kept for.

@@ -111,6 +111,33 @@ func TestAFullSpoolLosesTheOldestActivityFirst(t *testing.T) {
 	assert.Equal(t, []string{"id-10"}, conversations(t, dir), "one is always kept")
 }
 
+// What a file takes counts, not how many there are: paths may be long.
+func TestLongReportsTakeMoreOfTheSpool(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, SetSpoolLimit(dir, 10*spoolCharge))
+	for n := range 20 {
+		long := at(n+1, observe.ReportDone)
+		long.Transcript = "/" + strings.Repeat("\x01", maxPath-1)
+		keep(t, dir, long)
+		size := int64(0)
+		files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		require.NoError(t, err)
+		for _, file := range files {
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			assert.LessOrEqual(t, info.Size(), int64(longestReport))
+			size += info.Size()
+		}
+		require.LessOrEqual(t, size, int64(10*spoolCharge))
+		require.NotEmpty(t, files)
+	}
+	keep(t, dir, at(21, observe.ReportDone), at(22, observe.ReportDone), at(23, observe.ReportDone))
+	left, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	require.NoError(t, err)
+	assert.Len(t, left, 4, "three short ones beside a long one")
+}
+
 func TestALimitThatCannotBeReadIsTheDefault(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
