@@ -52,6 +52,10 @@ type MuxletConfiguration struct {
 	SessionDefaults spec.SessionSpec `json:"sessionDefaults"`
 	// Tmux is how the tmux server is spoken to.
 	Tmux Tmux `json:"tmux"`
+	// Scopes says whether each client gets a scope of its own from the user's systemd
+	// manager, when that can be reached: what it starts ends with it, and
+	// spec.resources can be put in force. Default Auto.
+	Scopes spec.ScopeMode `json:"scopes"`
 	// ResyncPeriod is the longest time between two looks at the manifests and at
 	// tmux. Default 15s, 100ms to 1h.
 	ResyncPeriod metav1.Duration `json:"resyncPeriod"`
@@ -241,6 +245,7 @@ func defaults() MuxletConfiguration {
 		DefaultClientClassName: spec.ClassClaude,
 
 		Tmux:         Tmux{Command: "tmux", Prefix: "C-b", Timeout: duration(5 * time.Second)},
+		Scopes:       spec.ScopesAuto,
 		ResyncPeriod: duration(15 * time.Second),
 		Observation: Observation{
 			UnknownGracePeriod: duration(5 * time.Second),

@@ -104,6 +104,7 @@ runtimeDir: ~/run
 defaultClientClassName: codex
 sessionDefaults: {workspace: {directory: ~/src}, client: {args: [--model, opus], env: [{name: A, value: "1"}]}, terminal: {historyLimit: 0}}
 tmux: {command: ~/bin/tmux, prefix: C-a, include: ~/.tmux.conf, timeout: 2s}
+scopes: Never
 resyncPeriod: 1m
 observation: {unknownGracePeriod: 0s, bootIDPath: $BASE/boot_id}
 backOff: {initial: 10ms, max: 200ms, resetAfter: 1h30m}
@@ -135,6 +136,7 @@ func TestEverySettingIsRead(t *testing.T) {
 		},
 
 		Tmux:         Tmux{Command: in.Home + "/bin/tmux", Prefix: "C-a", Include: in.Home + "/.tmux.conf", Timeout: duration(2 * time.Second)},
+		Scopes:       spec.ScopesNever,
 		ResyncPeriod: duration(time.Minute),
 		Observation:  Observation{BootIDPath: "/base/boot_id"},
 		BackOff:      BackOff{Initial: duration(10 * time.Millisecond), Max: duration(200 * time.Millisecond), ResetAfter: duration(90 * time.Minute)},
@@ -350,7 +352,7 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		want []string
 	}{
 		"unknown":           {header + "resyncPriod: 5s\n", []string{`f:3:1: resyncPriod: unknown field (did you mean "resyncPeriod"?)`}},
-		"of a later issue":  {header + "worktrees: {}\n", []string{"f:3:1: worktrees: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, sessionDefaults, tmux, resyncPeriod, observation, backOff, starts, massDeath, removal, activity, notifications, retention, logging"}},
+		"of a later issue":  {header + "worktrees: {}\n", []string{"f:3:1: worktrees: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, sessionDefaults, tmux, scopes, resyncPeriod, observation, backOff, starts, massDeath, removal, activity, notifications, retention, logging"}},
 		"level too high":    {header + "maxInFlight: 3\n", []string{`f:3:1: maxInFlight: unknown field (did you mean "starts.maxInFlight"?)`}},
 		"twice":             {header + "stateDir: /a\nstateDir: /b\n", []string{"f:4:1: stateDir: is given twice; the first is in line 3"}},
 		"manifest":          {"apiVersion: muxlet.dev/v1alpha1\nkind: Session\n", []string{`f:2:7: kind: "Session" is not known; the only kind here is MuxletConfiguration`}},
@@ -375,6 +377,7 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		"NUL":               {header + "tmux: {command: \"t\\0\"}\nruntimeDir: \"/\\0\"\n", []string{"f:3:17: tmux.command: a path cannot have a NUL byte", "f:4:13: runtimeDir: a path cannot have a NUL byte"}},
 		"boot id":           {header + "observation: {bootIDPath: boot_id}\n", []string{`f:3:27: observation.bootIDPath: "boot_id" is relative; it must begin with /, ~/ or $VAR`}},
 		"format":            {header + "logging: {format: JSON}\n", []string{`f:3:19: logging.format: "JSON" is not one of text, json`}},
+		"scopes":            {header + "scopes: Always\n", []string{`f:3:9: scopes: "Always" is not one of Auto, Never`}},
 		"max below initial": {header + "backOff: {max: 200ms}\n", []string{"f:3:16: backOff.max: 200ms is less than backOff.initial, which is 1s"}},
 		"short times": {header + "tmux: {timeout: 1ms}\nresyncPeriod: 0s\nobservation: {unknownGracePeriod: -1s}\nbackOff: {initial: 0s, max: 0s, resetAfter: 0s}\nremoval: {settle: -1s}\nretention: {archive: -1s}\nactivity: {reportTTL: 0s, focusAfter: 0s}\n", []string{
 			"f:3:17: tmux.timeout: 1ms is not between 100ms and 1m", "f:4:15: resyncPeriod: 0s is not between 100ms and 1h",

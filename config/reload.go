@@ -30,6 +30,7 @@ var restart = map[string]string{
 	"tmux.prefix":                    "",
 	"tmux.include":                   "",
 	"tmux.timeout":                   "",
+	"scopes":                         "",
 	"resyncPeriod":                   "",
 	"observation.unknownGracePeriod": "",
 	"observation.bootIDPath":         "it is read once, when the daemon starts",

@@ -30,6 +30,10 @@ func Validate(c *MuxletConfiguration) field.ErrorList {
 	errs = append(errs, validateCounts(c)...)
 	errs = append(errs, validateSizes(c)...)
 	errs = append(errs, validateNotifications(&c.Notifications, field.NewPath("notifications"))...)
+	if c.Scopes != spec.ScopesAuto && c.Scopes != spec.ScopesNever {
+		errs = append(errs, field.Invalid(field.NewPath("scopes"), c.Scopes,
+			fmt.Sprintf("%q is not one of %s, %s", c.Scopes, spec.ScopesAuto, spec.ScopesNever)))
+	}
 	if c.Logging.Format != LogText && c.Logging.Format != LogJSON {
 		errs = append(errs, field.Invalid(field.NewPath("logging", "format"), c.Logging.Format,
 			fmt.Sprintf("%q is not one of %s, %s", c.Logging.Format, LogText, LogJSON)))

@@ -36,6 +36,7 @@ tmux:
   prefix: C-b # default
   include: "" # default
   timeout: 5s # default
+scopes: Auto # default
 resyncPeriod: 15s # default
 observation:
   unknownGracePeriod: 5s # default

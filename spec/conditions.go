@@ -138,6 +138,16 @@ const (
 	// ReasonTooManyOpenFiles: the tmux server, or the daemon, is about to run out of
 	// file descriptors.
 	ReasonTooManyOpenFiles = "TooManyOpenFiles"
+	// ReasonResourcesUnsupported: the session's limits cannot be put in force here.
+	ReasonResourcesUnsupported = "ResourcesUnsupported"
+	// ReasonResourcesIgnored: the client runs without the limits that its session gives.
+	ReasonResourcesIgnored = "ResourcesIgnored"
+	// ReasonScopeFailed: the client runs outside of a scope of its own.
+	ReasonScopeFailed = "ScopeFailed"
+	// ReasonOOMKilled: the kernel ended a process of the session for want of memory.
+	ReasonOOMKilled = "OOMKilled"
+	// ReasonLeftoversEnded: what a session had left in its scope was ended.
+	ReasonLeftoversEnded = "LeftoversEnded"
 	// ReasonConfirming: most sessions were seen dead at once; looking again.
 	ReasonConfirming = "Confirming"
 	// ReasonPaneTaken: a person runs something else in the pane; it is theirs.

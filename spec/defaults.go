@@ -39,6 +39,7 @@ func SetDefaults(s *SessionSpec) {
 	setDefault(&s.UpdateStrategy.Type, UpdateWhenIdle)
 	setDefault(&s.DeletionPolicy, DeletionDelete)
 	setDefault(&s.Conversation.MissingPolicy, MissingStartFresh)
+	setDefault(&s.Resources.OnUnsupported, UnsupportedFail)
 	setDefault(&s.Terminal.Columns, DefaultColumns)
 	setDefault(&s.Terminal.Rows, DefaultRows)
 	if s.Terminal.HistoryLimit == nil {

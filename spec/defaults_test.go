@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 )
 
@@ -24,6 +25,7 @@ func TestDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 		RecoveryPolicy:                "Resume",
 		UpdateStrategy:                UpdateStrategy{Type: "WhenIdle"},
 		StartupTimeoutSeconds:         ptr.To[int32](60),
+		Resources:                     ResourcesSpec{OnUnsupported: "Fail"},
 		TerminationGracePeriodSeconds: ptr.To[int32](10),
 		Terminal:                      TerminalSpec{Columns: 200, Rows: 50, HistoryLimit: ptr.To[int32](50_000)},
 		Conversation:                  ConversationSpec{MissingPolicy: "StartFresh"},
@@ -66,17 +68,21 @@ func TestOnlyWhatAClientWasStartedFromIsALaunchDifference(t *testing.T) {
 		change func(*SessionSpec)
 		want   []string
 	}{
-		"nothing":      {func(*SessionSpec) {}, nil},
-		"class":        {func(s *SessionSpec) { s.ClientClassName = "x" }, []string{"spec.clientClassName"}},
-		"command":      {func(s *SessionSpec) { s.Client.Command = []string{"npm", "test"} }, []string{"spec.client.command"}},
-		"args":         {func(s *SessionSpec) { s.Client.Args = nil }, []string{"spec.client.args"}},
-		"env":          {func(s *SessionSpec) { s.Client.Env[0].Value = "info" }, []string{"spec.client.env"}},
-		"order of env": {func(s *SessionSpec) { s.Client.Env[0], s.Client.Env[1] = s.Client.Env[1], s.Client.Env[0] }, []string{"spec.client.env"}},
-		"file of env":  {func(s *SessionSpec) { s.Client.Env[1].ValueFrom.FileRef.Path = "/other" }, []string{"spec.client.env"}},
-		"envFrom":      {func(s *SessionSpec) { s.Client.EnvFrom[0].FileRef.Optional = false }, []string{"spec.client.envFrom"}},
-		"shell mode":   {func(s *SessionSpec) { s.Client.ShellMode = ShellNone }, []string{"spec.client.shellMode"}},
-		"directory":    {func(s *SessionSpec) { s.Workspace.Directory = "/other" }, []string{"spec.workspace.directory"}},
-		"start args":   {func(s *SessionSpec) { s.Client.StartArgs = []string{"--other"} }, nil},
+		"nothing":                       {func(*SessionSpec) {}, nil},
+		"class":                         {func(s *SessionSpec) { s.ClientClassName = "x" }, []string{"spec.clientClassName"}},
+		"command":                       {func(s *SessionSpec) { s.Client.Command = []string{"npm", "test"} }, []string{"spec.client.command"}},
+		"args":                          {func(s *SessionSpec) { s.Client.Args = nil }, []string{"spec.client.args"}},
+		"env":                           {func(s *SessionSpec) { s.Client.Env[0].Value = "info" }, []string{"spec.client.env"}},
+		"order of env":                  {func(s *SessionSpec) { s.Client.Env[0], s.Client.Env[1] = s.Client.Env[1], s.Client.Env[0] }, []string{"spec.client.env"}},
+		"file of env":                   {func(s *SessionSpec) { s.Client.Env[1].ValueFrom.FileRef.Path = "/other" }, []string{"spec.client.env"}},
+		"envFrom":                       {func(s *SessionSpec) { s.Client.EnvFrom[0].FileRef.Optional = false }, []string{"spec.client.envFrom"}},
+		"shell mode":                    {func(s *SessionSpec) { s.Client.ShellMode = ShellNone }, []string{"spec.client.shellMode"}},
+		"directory":                     {func(s *SessionSpec) { s.Workspace.Directory = "/other" }, []string{"spec.workspace.directory"}},
+		"memory limit":                  {func(s *SessionSpec) { s.Resources.Limits.Memory = ptr.To(resource.MustParse("1Gi")) }, []string{"spec.resources.limits"}},
+		"no cpu limit":                  {func(s *SessionSpec) { s.Resources.Limits.CPU = nil }, []string{"spec.resources.limits"}},
+		"the same limit in other words": {func(s *SessionSpec) { s.Resources.Limits.Memory = ptr.To(resource.MustParse("2048Mi")) }, nil},
+		"what follows when limits are unsupported": {func(s *SessionSpec) { s.Resources.OnUnsupported = UnsupportedFail }, nil},
+		"start args": {func(s *SessionSpec) { s.Client.StartArgs = []string{"--other"} }, nil},
 		"what follows when a conversation is missing": {func(s *SessionSpec) { s.Conversation.MissingPolicy = MissingStartFresh }, nil},
 		"several": {func(s *SessionSpec) { s.Workspace.Directory, s.Client.Command = "/other", []string{"a"} },
 			[]string{"spec.client.command", "spec.workspace.directory"}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 )
 
@@ -84,6 +85,7 @@ spec:
   livenessProbe: {exec: {command: [curl, -f]}, initialDelaySeconds: 0, periodSeconds: 3600, timeoutSeconds: 300, failureThreshold: 100}
   startupTimeoutSeconds: 3600
   terminationGracePeriodSeconds: 0
+  resources: {limits: {memory: 2Gi, cpu: 1.5, tasks: 200}, onUnsupported: Ignore}
   terminal: {columns: 20, rows: 5, historyLimit: 0}
   conversation: {id: 0b5c7f5e-1, missingPolicy: Hold}
   deletionPolicy: Orphan
@@ -125,11 +127,15 @@ func TestEveryFieldArrivesWhereItBelongs(t *testing.T) {
 		},
 		StartupTimeoutSeconds:         &hour,
 		TerminationGracePeriodSeconds: &zero,
-		Terminal:                      TerminalSpec{Columns: 20, Rows: 5, HistoryLimit: &zero},
-		Conversation:                  ConversationSpec{ID: "0b5c7f5e-1", MissingPolicy: MissingHold},
-		DeletionPolicy:                DeletionOrphan,
-		ProvisioningPolicy:            ProvisioningOnDemand,
-		InitialPrompt:                 "Read the notes:\n\n\t\"a; b\" 🙂\n",
+		Resources: ResourcesSpec{
+			Limits:        ResourceLimits{Memory: ptr.To(resource.MustParse("2Gi")), CPU: ptr.To(resource.MustParse("1.5")), Tasks: ptr.To[int32](200)},
+			OnUnsupported: UnsupportedIgnore,
+		},
+		Terminal:           TerminalSpec{Columns: 20, Rows: 5, HistoryLimit: &zero},
+		Conversation:       ConversationSpec{ID: "0b5c7f5e-1", MissingPolicy: MissingHold},
+		DeletionPolicy:     DeletionOrphan,
+		ProvisioningPolicy: ProvisioningOnDemand,
+		InitialPrompt:      "Read the notes:\n\n\t\"a; b\" 🙂\n",
 	}, s.Spec)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // LaunchDiff gives the paths of the fields in which two specs differ and which
 // a running client was started from: its class, its argv, its environment, its
-// directory and the conversation that it adopted. Policies, the liveness probe, the
+// directory, its limits and the conversation that it adopted. Policies, the liveness probe, the
 // terminal, startArgs and initialPrompt (which are for fresh starts alone) and the way in
 // which a directory comes to exist are not among them: an edit of those restarts nothing. Defaults do not count, nor
 // where command ends and args begin, nor that a conversation.id is gone: it was taken
@@ -32,6 +32,7 @@ func LaunchDiff(launched, wanted *SessionSpec) []string {
 		{"spec.client.env", equality.Semantic.DeepEqual(a.Client.Env, b.Client.Env)},
 		{"spec.client.envFrom", equality.Semantic.DeepEqual(a.Client.EnvFrom, b.Client.EnvFrom)},
 		{"spec.client.shellMode", a.Client.ShellMode == b.Client.ShellMode},
+		{"spec.resources.limits", equality.Semantic.DeepEqual(a.Resources.Limits, b.Resources.Limits)},
 		{"spec.workspace.directory", a.Workspace.Directory == b.Workspace.Directory},
 		{"spec.conversation.id", b.Conversation.ID == "" || a.Conversation.ID == b.Conversation.ID},
 	} {
@@ -64,5 +65,6 @@ func LaunchedAs(launched, wanted *SessionSpec) *SessionSpec {
 	startArgs := is.Client.StartArgs
 	is.Client = was.Client
 	is.Client.StartArgs = startArgs
+	is.Resources.Limits = was.Resources.Limits
 	return is
 }

@@ -194,6 +194,8 @@ func (w *walk) opaque(n *yaml.Node, t reflect.Type, path *field.Path) {
 	case err == nil:
 	case t == reflect.TypeFor[metav1.Duration]():
 		w.add(n, path, "", "must be a duration such as 500ms, 5s, 2m or 1h30m")
+	case t == reflect.TypeFor[resource.Quantity]() && strings.HasSuffix(path.String(), ".cpu"):
+		w.add(n, path, "", "must be a number of processors such as 500m, 1 or 1.5")
 	case t == reflect.TypeFor[resource.Quantity]():
 		w.add(n, path, "", "must be a size such as 512Ki, 64Mi or 1Gi")
 	default:

@@ -27,7 +27,11 @@ func TestStrictDecodingSaysWhatIsWrongAndWhatIsRight(t *testing.T) {
 		"wrong case":               {"spec: {restartpolicy: Never}", []string{`f:4:8: spec.restartpolicy: unknown field (did you mean "restartPolicy"?)`}},
 		"beginning of a field":     {"spec: {workspace: {dir: /}}", []string{`f:4:20: spec.workspace.dir: unknown field (did you mean "directory"?)`}},
 		"field of the level below": {"spec: {command: [a]}", []string{`f:4:8: spec.command: unknown field (did you mean "client.command"?)`}},
-		"field of a later version": {"spec: {replicas: {}}", []string{"f:4:8: spec.replicas: unknown field; the fields here are clientClassName, client, workspace, provisioningPolicy, initialPrompt, restartPolicy, recoveryPolicy, suspend, updateStrategy, livenessProbe, startupTimeoutSeconds, terminationGracePeriodSeconds, terminal, conversation, deletionPolicy"}},
+		"words for a size": {"spec: {resources: {limits: {memory: plenty, cpu: two}}}", []string{
+			"f:4:37: spec.resources.limits.memory: must be a size such as 512Ki, 64Mi or 1Gi",
+			"f:4:50: spec.resources.limits.cpu: must be a number of processors such as 500m, 1 or 1.5",
+		}},
+		"field of a later version": {"spec: {replicas: {}}", []string{"f:4:8: spec.replicas: unknown field; the fields here are clientClassName, client, workspace, provisioningPolicy, initialPrompt, restartPolicy, recoveryPolicy, suspend, updateStrategy, livenessProbe, startupTimeoutSeconds, terminationGracePeriodSeconds, resources, terminal, conversation, deletionPolicy"}},
 		"nothing near":             {"spec: {workspace: {worktree: {}}}", []string{"f:4:20: spec.workspace.worktree: unknown field; the fields here are directory, type"}},
 		"in a list":                {"spec: {client: {env: [{name: A}, {nam: B}]}}", []string{`f:4:35: spec.client.env[1].nam: unknown field (did you mean "name"?)`}},
 		"at the top":               {"sepc: {}", []string{`f:4:1: sepc: unknown field (did you mean "spec"?)`}},

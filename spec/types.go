@@ -81,6 +81,8 @@ type SessionSpec struct {
 	// TerminationGracePeriodSeconds is the time, in seconds, between the polite
 	// signal and SIGKILL. Default 10, 0 to 3600; 0 kills at once.
 	TerminationGracePeriodSeconds *int32 `json:"terminationGracePeriodSeconds,omitempty"`
+	// Resources is what the client may use of the machine.
+	Resources ResourcesSpec `json:"resources,omitempty"`
 	// Terminal is the size and memory of the pane when it is created.
 	Terminal TerminalSpec `json:"terminal,omitempty"`
 	// Conversation is what is wanted of the client's own history.
@@ -297,6 +299,8 @@ type ClientStatus struct {
 	RestartCount int64 `json:"restartCount"`
 	// Ready is true while the client runs, is ready, and its pane is there.
 	Ready bool `json:"ready"`
+	// Scope is the control group of the running client; nil when it has none of its own.
+	Scope *ScopeStatus `json:"scope,omitempty"`
 	// LastTermination is how the last incarnation that ended came to its end.
 	LastTermination *Termination `json:"lastTermination,omitempty"`
 	// Survivors are descendants that a restart left running.

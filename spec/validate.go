@@ -119,6 +119,7 @@ func validateSpec(s *SessionSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validateProbe(s.LivenessProbe, path.Child("livenessProbe"))...)
 	errs = append(errs, between(path.Child("startupTimeoutSeconds"), s.StartupTimeoutSeconds, 1, 3600)...)
 	errs = append(errs, between(path.Child("terminationGracePeriodSeconds"), s.TerminationGracePeriodSeconds, 0, 3600)...)
+	errs = append(errs, validateResources(&s.Resources, path.Child("resources"))...)
 	terminal := path.Child("terminal")
 	errs = append(errs, between(terminal.Child("columns"), &s.Terminal.Columns, 20, 1000)...)
 	errs = append(errs, between(terminal.Child("rows"), &s.Terminal.Rows, 5, 1000)...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
@@ -124,6 +125,20 @@ func TestInvalidSessionsAreRefusedWithFieldAndReason(t *testing.T) {
 		"recovery policy":              {func(s *Session) { s.Spec.RecoveryPolicy = "Ignore" }, []string{`spec.recoveryPolicy: "Ignore" is not one of Resume, Dormant`}},
 		"update strategy":              {func(s *Session) { s.Spec.UpdateStrategy.Type = "Recrate" }, []string{`spec.updateStrategy.type: "Recrate" is not one of WhenIdle, Recreate, OnRestart (did you mean "Recreate"?)`}},
 		"deletion policy":              {func(s *Session) { s.Spec.DeletionPolicy = "Keep" }, []string{`spec.deletionPolicy: "Keep" is not one of Delete, Orphan`}},
+		"little of everything": {func(s *Session) {
+			s.Spec.Resources.Limits = ResourceLimits{Memory: ptr.To(resource.MustParse("1M")), CPU: ptr.To(resource.MustParse("0")), Tasks: ptr.To[int32](31)}
+		}, []string{
+			"spec.resources.limits.memory: 1M is not between 16Mi and 1Pi", "spec.resources.limits.cpu: 0 is not between 10m and 10000",
+			"spec.resources.limits.tasks: 31 is not between 32 and 1000000",
+		}},
+		"too much of everything": {func(s *Session) {
+			s.Spec.Resources.Limits = ResourceLimits{Memory: ptr.To(resource.MustParse("2Pi")), CPU: ptr.To(resource.MustParse("10001")), Tasks: ptr.To[int32](1_000_001)}
+			s.Spec.Resources.OnUnsupported = "Failed"
+		}, []string{
+			"spec.resources.limits.memory: 2Pi is not between 16Mi and 1Pi", "spec.resources.limits.cpu: 10001 is not between 10m and 10000",
+			"spec.resources.limits.tasks: 1000001 is not between 32 and 1000000",
+			`spec.resources.onUnsupported: "Failed" is not one of Fail, Ignore (did you mean "Fail"?)`,
+		}},
 		"low numbers": {func(s *Session) {
 			s.Spec.StartupTimeoutSeconds, s.Spec.TerminationGracePeriodSeconds = ptr.To[int32](0), ptr.To[int32](-1)
 			s.Spec.Terminal = TerminalSpec{Columns: 19, Rows: 4, HistoryLimit: ptr.To[int32](-1)}

@@ -22,6 +22,7 @@ var permanent = map[string]bool{
 	spec.ReasonEnvFileUnreadable:     true,
 	spec.ReasonEnvFileInvalid:        true,
 	spec.ReasonCommandNotExecutable:  true,
+	spec.ReasonResourcesUnsupported:  true,
 }
 
 // Permanent says whether time alone does not mend a reason.

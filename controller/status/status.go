@@ -61,7 +61,7 @@ var stalling = map[string]bool{
 	spec.ReasonNameConflict: true, spec.ReasonDuplicateClient: true, spec.ReasonInvalid: true,
 	spec.ReasonDuplicateName: true, spec.ReasonRecordTooNew: true, spec.ReasonRecordQuarantined: true,
 	spec.ReasonClassNotFound: true, spec.ReasonConversationMissing: true, spec.ReasonConversationElsewhere: true,
-	spec.ReasonConversationInUse: true,
+	spec.ReasonConversationInUse: true, spec.ReasonResourcesUnsupported: true,
 	spec.ReasonStateUnwritable:   true, spec.ReasonTooManyTerminals: true, spec.ReasonTooManyOpenFiles: true, spec.ReasonClientIgnoresKill: true,
 }
 
