@@ -10,6 +10,7 @@ package actuate
 
 import (
 	"context"
+	"time"
 
 	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
@@ -209,6 +210,8 @@ type Order struct {
 	PromptArgs []string `json:"promptArgs,omitempty"`
 	// Directory is the expanded workspace directory.
 	Directory string `json:"directory"`
+	// Scope that the client is put into; nil for none.
+	Scope *ScopeOrder `json:"scope,omitempty"`
 	// Env and EnvFrom as the spec has them; files are read by the launcher.
 	Env     []spec.EnvVar        `json:"env,omitempty"`
 	EnvFrom []spec.EnvFromSource `json:"envFrom,omitempty"`
@@ -216,6 +219,34 @@ type Order struct {
 	ShellMode spec.ShellMode `json:"shellMode"`
 	// Base is the environment of ShellMode None, as NAME=value.
 	Base []string `json:"base,omitempty"`
+}
+
+// ScopeOrder is the control group that a client is to have for itself.
+type ScopeOrder struct {
+	// Name of the scope; see observe.ScopeName. It is in the record, and so on disk, before
+	// anybody is asked for it.
+	Name string `json:"name"`
+	// Bus is the address of the bus of the user's systemd manager; empty when there is none,
+	// then Problem says why.
+	Bus     string `json:"bus,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Slice below which it is made, and Description of it.
+	Slice       string `json:"slice"`
+	Description string `json:"description"`
+	// MemoryBytes, CPUMicroseconds (of each second) and Tasks that it may have; 0 for no
+	// limit.
+	MemoryBytes     uint64 `json:"memoryBytes,omitempty"`
+	CPUMicroseconds uint64 `json:"cpuMicroseconds,omitempty"`
+	Tasks           uint64 `json:"tasks,omitempty"`
+	// StopTimeout is what its processes have to end when it is stopped, as at a shutdown.
+	StopTimeout time.Duration `json:"stopTimeout"`
+	// Required says that nothing is executed without it.
+	Required bool `json:"required,omitempty"`
+}
+
+// Limited says whether it has any limit.
+func (o *ScopeOrder) Limited() bool {
+	return o.MemoryBytes > 0 || o.CPUMicroseconds > 0 || o.Tasks > 0
 }
 
 // ClassOrder is what a launcher does for a client class.

@@ -303,6 +303,10 @@ type Receipt struct {
 	// the session's own command.
 	Home            string `json:"home,omitempty"`
 	ConfigDirectory string `json:"configDirectory,omitempty"`
+	// Scope that the launcher has entered; zero for none. ScopeProblem is why it has not
+	// entered the one that it was to; empty when it has, or there was none.
+	Scope        Scope  `json:"scope,omitzero"`
+	ScopeProblem string `json:"scopeProblem,omitempty"`
 	// At is when it was written.
 	At time.Time `json:"at"`
 }

@@ -4,7 +4,8 @@
 // Package launch runs inside the pane and becomes the client. In this order it
 // takes the session's lease, reads what it is to run, enters the workspace,
 // makes the environment, verifies that there is the conversation which is to be
-// resumed, leaves a receipt, and executes the client in its own process. It
+// resumed, enters the client's scope, leaves a receipt, and executes the client in its
+// own process. It
 // executes nothing unless its own attempt is proven to be pending, and nothing
 // twice; it leaves no process of muxlet behind, and no value of a variable and
 // nothing of a conversation in any message or file.
@@ -42,6 +43,8 @@ type Options struct {
 	Reports string
 	// Evidence looks for a conversation that is to be resumed; nil looks for none.
 	Evidence func(observe.ConversationRef) observe.Evidence
+	// ControlGroup reads the control group of this process.
+	ControlGroup func() (string, error)
 	// Now is the time of the receipt.
 	Now func() time.Time
 	// Exec replaces the process by the program at path and returns only when
@@ -79,6 +82,9 @@ type launcher struct {
 	dirs directories
 	// lease is the descriptor of the locked lease; 0 while there is none.
 	lease int
+	// scope that was entered; zero for none. scopeProblem is why one was not.
+	scope        observe.Scope
+	scopeProblem string
 	// executing is true from the moment at which the Exec receipt is written.
 	executing bool
 }
@@ -134,6 +140,12 @@ func (l *launcher) launch() *fault {
 	l.setIdentity(order, env)
 	variables := env.list()
 	if fault := checkSize(program, words, variables); fault != nil {
+		return fault
+	}
+	if err := l.unspent(); err != nil {
+		return fenced(l.Attempt, err.Error())
+	}
+	if fault := l.enterScope(order.Scope); fault != nil {
 		return fault
 	}
 	return l.execute(program, words, variables)
@@ -196,9 +208,6 @@ func enter(dir string) *fault {
 
 // execute leaves the receipt and becomes the client.
 func (l *launcher) execute(program string, argv, env []string) *fault {
-	if err := l.unspent(); err != nil {
-		return fenced(l.Attempt, err.Error())
-	}
 	if err := l.write(observe.Receipt{Stage: observe.StageExec}); err != nil {
 		return &fault{reason: spec.ReasonStateUnwritable, message: fmt.Sprintf(
 			"The client was not executed: its receipt could not be written (%v); make room or give access to %s.", err, l.StateDir)}

@@ -83,6 +83,7 @@ func (r Receipts) Prune(before time.Time, accounted func(attempt string) bool) e
 func (l *launcher) write(r observe.Receipt) error {
 	r.Attempt, r.Process, r.At = l.Attempt, l.self, l.Now().UTC()
 	r.Home, r.ConfigDirectory = l.dirs.home, l.dirs.config
+	r.Scope, r.ScopeProblem = l.scope, l.scopeProblem
 	path := ReceiptPath(l.StateDir, l.Attempt)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the directory of receipts: %w", err)

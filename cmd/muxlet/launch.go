@@ -13,13 +13,14 @@ import (
 	"github.com/muxlet/muxlet/actuate/launch"
 	"github.com/muxlet/muxlet/config"
 	"github.com/muxlet/muxlet/controller/record"
+	"github.com/muxlet/muxlet/observe/cgroup"
 	"github.com/muxlet/muxlet/observe/client"
 )
 
 // launchMain runs inside a pane and becomes the client. It returns only when it
 // could not.
 func launchMain(args []string) int {
-	o := launch.Options{Environ: os.Environ(), Evidence: new(client.Eyes).Evidence, Now: time.Now}
+	o := launch.Options{Environ: os.Environ(), Evidence: new(client.Eyes).Evidence, ControlGroup: cgroup.Own, Now: time.Now}
 	flags := flag.NewFlagSet("launch", flag.ContinueOnError)
 	flags.StringVar(&o.StateDir, "state", "", "state directory")
 	flags.StringVar(&o.RuntimeDir, "runtime", "", "runtime directory")
