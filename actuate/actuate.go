@@ -26,6 +26,9 @@ const (
 	// ActionStartServer starts a tmux server on our socket. Only to be asked for
 	// when it is proven that none of ours lives.
 	ActionStartServer Kind = "StartServer"
+	// ActionStartUnit asks systemd to start Unit, which owns the tmux server on our socket,
+	// and does not wait for it. Only to be asked for when it is proven that none of ours lives.
+	ActionStartUnit Kind = "StartUnit"
 	// ActionConfigure gives Server, which is ours or which nobody has claimed, our
 	// configuration, what the person's own file asks for, and our instance.
 	ActionConfigure Kind = "Configure"
@@ -83,6 +86,8 @@ const (
 type Action struct {
 	// Kind of the action; the other fields are those that its kind needs.
 	Kind Kind
+	// Unit of ActionStartUnit is the name of a service.
+	Unit string
 	// Server is a precondition: pid and start time must still be the same.
 	Server observe.Server
 	// Pane is a precondition: id, pid and attempt label must still be the same.

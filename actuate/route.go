@@ -16,6 +16,8 @@ type Route struct {
 	Tmux Actuator
 	// Client performs ActionSignal and ActionQueue.
 	Client Actuator
+	// Systemd performs ActionStartUnit.
+	Systemd Actuator
 }
 
 var _ Actuator = Route{}
@@ -27,6 +29,8 @@ func (r Route) Do(ctx context.Context, a Action) Outcome {
 		return Outcome{Result: ResultDone}
 	case ActionSignal, ActionQueue:
 		return r.Client.Do(ctx, a)
+	case ActionStartUnit:
+		return r.Systemd.Do(ctx, a)
 	case ActionStartServer, ActionConfigure, ActionRestoreSocket, ActionReap, ActionCreate,
 		ActionRespawn, ActionRespawnKill, ActionKillPane, ActionRelease, ActionKeepServer, ActionClearBuffers, ActionShowWaiting,
 		ActionKeys, ActionPaste, ActionSubmit:

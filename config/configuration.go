@@ -30,9 +30,10 @@ type MuxletConfiguration struct {
 	// $XDG_STATE_HOME/muxlet.
 	// +kubebuilder:validation:Pattern=`^($|/|~$|~/|\$)`
 	StateDir string `json:"stateDir"`
-	// RuntimeDir keeps sockets, locks and leases. Default
-	// $XDG_RUNTIME_DIR/muxlet; <stateDir>/run when stateDir was given or there
-	// is no XDG_RUNTIME_DIR.
+	// RuntimeDir keeps sockets, locks and leases. Default <stateDir>/run when stateDir
+	// was given; else /run/muxlet-<user> when that is a directory of the user's own that
+	// nobody else can enter, as the system units make it; else $XDG_RUNTIME_DIR/muxlet;
+	// <stateDir>/run when there is no XDG_RUNTIME_DIR.
 	// +kubebuilder:validation:Pattern=`^($|/|~$|~/|\$)`
 	RuntimeDir string `json:"runtimeDir"`
 	// DefaultClientClassName is the client class of a session that names none and has
@@ -84,6 +85,15 @@ type Tmux struct {
 	// Command is the tmux program: a name that is looked for in PATH, or a path.
 	// Default tmux.
 	Command string `json:"command"`
+	// Server says who executes the tmux server: Managed, the daemon does; External, the
+	// daemon never does, and asks the service manager to start Unit when there is none and
+	// a session waits for it. Default Managed.
+	Server TmuxServer `json:"server"`
+	// Unit of systemd that executes the tmux server where that is External. Default
+	// muxlet-tmux.service.
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9:_.@\\-]+\.service$`
+	// +kubebuilder:validation:MaxLength=255
+	Unit string `json:"unit"`
 	// Prefix is the key before the keys of muxlet's tmux server, as tmux writes it, such as
 	// C-a or M-Space; None for no such key. Default C-b.
 	Prefix string `json:"prefix"`
@@ -95,6 +105,20 @@ type Tmux struct {
 	// Timeout of one call. Default 5s, 100ms to 1m.
 	Timeout metav1.Duration `json:"timeout"`
 }
+
+// TmuxServer says who executes the tmux server.
+type TmuxServer string
+
+// Who executes the tmux server.
+const (
+	// TmuxManaged is the daemon.
+	TmuxManaged TmuxServer = "Managed"
+	// TmuxExternal is the service manager, or a person.
+	TmuxExternal TmuxServer = "External"
+)
+
+// DefaultTmuxUnit is the unit that `muxlet install` writes for the tmux server.
+const DefaultTmuxUnit = "muxlet-tmux.service"
 
 // Observation is how the world is looked at.
 type Observation struct {
@@ -244,7 +268,7 @@ func defaults() MuxletConfiguration {
 
 		DefaultClientClassName: spec.ClassClaude,
 
-		Tmux:         Tmux{Command: "tmux", Prefix: "C-b", Timeout: duration(5 * time.Second)},
+		Tmux:         Tmux{Command: "tmux", Server: TmuxManaged, Unit: DefaultTmuxUnit, Prefix: "C-b", Timeout: duration(5 * time.Second)},
 		Scopes:       spec.ScopesAuto,
 		ResyncPeriod: duration(15 * time.Second),
 		Observation: Observation{

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/muxlet/muxlet/spec"
 )
@@ -21,6 +22,8 @@ type Inputs struct {
 	// Config, StateDir and RuntimeDir are the values of --config, --state-dir
 	// and --runtime-dir; nil when the flag was not given.
 	Config, StateDir, RuntimeDir *string
+	// TmuxServer is the value of --tmux-server; nil when the flag was not given.
+	TmuxServer *string
 	// Manifests are the values of --manifests; empty when it was not given.
 	Manifests []string
 	// LookupEnv reads an environment variable, as os.LookupEnv does. An empty
@@ -33,6 +36,9 @@ type Inputs struct {
 	WorkingDir string
 	// UID of the person.
 	UID int
+	// SystemRuntimeDir is where the system units keep the person's runtime directory,
+	// /run/muxlet-<user>; empty when that is not known.
+	SystemRuntimeDir string
 }
 
 // The environment variables that give settings.
@@ -41,6 +47,8 @@ const (
 	EnvManifests  = "MUXLET_MANIFESTS"
 	EnvStateDir   = "MUXLET_STATE_DIR"
 	EnvRuntimeDir = "MUXLET_RUNTIME_DIR"
+	EnvTmuxServer = "MUXLET_TMUX_SERVER"
+	EnvTmuxUnit   = "MUXLET_TMUX_UNIT"
 )
 
 // Where a setting comes from, the strongest last.
@@ -202,7 +210,34 @@ func (l *loader) overrides() error {
 		l.override("stateDir", &l.e.StateDir, EnvStateDir, "--state-dir", l.in.StateDir),
 		l.override("runtimeDir", &l.e.RuntimeDir, EnvRuntimeDir, "--runtime-dir", l.in.RuntimeDir),
 		l.overrideManifests(),
+		l.overrideTmux(),
 	)
+}
+
+// overrideTmux takes who executes the tmux server from the flag and the environment.
+func (l *loader) overrideTmux() error {
+	server, unit, source := l.env(EnvTmuxServer), l.env(EnvTmuxUnit), EnvTmuxServer
+	if server != "" {
+		l.set("tmux.server", OriginEnvironment)
+	}
+	if l.in.TmuxServer != nil {
+		server, source = *l.in.TmuxServer, "--tmux-server"
+		l.set("tmux.server", OriginFlag)
+	}
+	t := &l.e.Tmux
+	if server != "" || l.in.TmuxServer != nil {
+		t.Server = TmuxServer(server)
+		if t.Server != TmuxManaged && t.Server != TmuxExternal {
+			return fmt.Errorf("%s: %q is not one of %s, %s", source, server, TmuxManaged, TmuxExternal)
+		}
+	}
+	if unit != "" {
+		l.set("tmux.unit", OriginEnvironment)
+		if t.Unit = unit; !unitPattern().MatchString(unit) {
+			return fmt.Errorf("%s: %q is no name of a service of systemd, such as %s", EnvTmuxUnit, unit, DefaultTmuxUnit)
+		}
+	}
+	return nil
 }
 
 func (l *loader) override(name string, setting *string, env, flag string, given *string) (err error) {
@@ -299,9 +334,25 @@ func (l *loader) defaultPaths() error {
 	if l.e.RuntimeDir == "" {
 		l.set("runtimeDir", OriginDefault)
 		l.e.RuntimeDir = filepath.Join(l.e.StateDir, "run")
-		if dir := l.env("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && !given {
+		switch dir := l.env("XDG_RUNTIME_DIR"); {
+		case given:
+		case l.in.SystemRuntimeDir != "" && private(l.in.SystemRuntimeDir, l.in.UID):
+			l.e.RuntimeDir = l.in.SystemRuntimeDir
+		case filepath.IsAbs(dir):
 			l.e.RuntimeDir = filepath.Join(dir, "muxlet")
 		}
 	}
 	return nil
+}
+
+// private says whether dir is a directory, no link to one, of the user's own that nobody
+// else can enter. Anybody may name one in a directory that is open to all; nobody can make
+// one that belongs to somebody else.
+func private(dir string, uid int) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {
+		return false
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(owner.Uid) == uid
 }

@@ -103,7 +103,7 @@ stateDir: ${BASE}/state
 runtimeDir: ~/run
 defaultClientClassName: codex
 sessionDefaults: {workspace: {directory: ~/src}, client: {args: [--model, opus], env: [{name: A, value: "1"}]}, terminal: {historyLimit: 0}}
-tmux: {command: ~/bin/tmux, prefix: C-a, include: ~/.tmux.conf, timeout: 2s}
+tmux: {command: ~/bin/tmux, server: External, unit: tmux@me.service, prefix: C-a, include: ~/.tmux.conf, timeout: 2s}
 scopes: Never
 resyncPeriod: 1m
 observation: {unknownGracePeriod: 0s, bootIDPath: $BASE/boot_id}
@@ -135,7 +135,7 @@ func TestEverySettingIsRead(t *testing.T) {
 			Terminal:  spec.TerminalSpec{HistoryLimit: ptr.To[int32](0)},
 		},
 
-		Tmux:         Tmux{Command: in.Home + "/bin/tmux", Prefix: "C-a", Include: in.Home + "/.tmux.conf", Timeout: duration(2 * time.Second)},
+		Tmux:         Tmux{Command: in.Home + "/bin/tmux", Server: TmuxExternal, Unit: "tmux@me.service", Prefix: "C-a", Include: in.Home + "/.tmux.conf", Timeout: duration(2 * time.Second)},
 		Scopes:       spec.ScopesNever,
 		ResyncPeriod: duration(time.Minute),
 		Observation:  Observation{BootIDPath: "/base/boot_id"},

@@ -27,6 +27,8 @@ var restart = map[string]string{
 	"defaultClientClassName":         "",
 	"sessionDefaults":                "",
 	"tmux.command":                   "the tmux server was started with it",
+	"tmux.server":                    "",
+	"tmux.unit":                      "",
 	"tmux.prefix":                    "",
 	"tmux.include":                   "",
 	"tmux.timeout":                   "",

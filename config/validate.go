@@ -56,6 +56,7 @@ func validatePaths(c *MuxletConfiguration) field.ErrorList {
 		errs = append(errs, anchored(field.NewPath("tmux", "include"), c.Tmux.Include)...)
 	}
 	errs = append(errs, validatePrefix(field.NewPath("tmux", "prefix"), c.Tmux.Prefix)...)
+	errs = append(errs, validateServer(&c.Tmux, field.NewPath("tmux"))...)
 	command := field.NewPath("tmux", "command")
 	if strings.Contains(c.Tmux.Command, "/") || c.Tmux.Command == "" {
 		return append(errs, anchored(command, c.Tmux.Command)...)
@@ -74,6 +75,20 @@ func validatePrefix(at *field.Path, key string) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at, key, fmt.Sprintf("%q is no key of tmux, such as C-b, M-Space or F12, and not None", key))}
+}
+
+// unitPattern matches the names that systemd takes for a service.
+var unitPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9:_.@\\-]+\.service$`) })
+
+func validateServer(t *Tmux, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if t.Server != TmuxManaged && t.Server != TmuxExternal {
+		errs = append(errs, field.Invalid(at.Child("server"), t.Server, fmt.Sprintf("%q is not one of %s, %s", t.Server, TmuxManaged, TmuxExternal)))
+	}
+	if len(t.Unit) > 255 || !unitPattern().MatchString(t.Unit) {
+		errs = append(errs, field.Invalid(at.Child("unit"), t.Unit, fmt.Sprintf("%q is no name of a service of systemd, such as %s", t.Unit, DefaultTmuxUnit)))
+	}
+	return errs
 }
 
 // anchored wants a path that does not depend on where the daemon is started.

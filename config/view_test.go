@@ -33,6 +33,8 @@ defaultClientClassName: claude # default
 sessionDefaults: {} # default
 tmux:
   command: tmux # default
+  server: Managed # default
+  unit: muxlet-tmux.service # default
   prefix: C-b # default
   include: "" # default
   timeout: 5s # default

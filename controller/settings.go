@@ -38,6 +38,9 @@ type Settings struct {
 	Turns turn.Limits
 	// Notifications are what a person is told, and how.
 	Notifications Notifications
+	// ServerUnit is the service of systemd that executes the tmux server, instead of us;
+	// empty: we do.
+	ServerUnit string
 	// ArchiveFor is how long the record of a removed session is kept.
 	ArchiveFor time.Duration
 	// ArchiveBytes may be taken by the records of removed sessions, and as many by copies

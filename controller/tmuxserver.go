@@ -368,7 +368,10 @@ func (c *Controller) startServer(ctx context.Context) time.Duration {
 		return 0
 	}
 	if left > 0 && left <= serverBackOffMax {
-		return left
+		return c.untilAnswer(left)
+	}
+	if unit := c.settings().ServerUnit; unit != "" {
+		return c.startUnit(ctx, actuator, unit)
 	}
 	out := actuate.Outcome{Result: actuate.ResultFailed}
 	if err := c.PrepareRuntime(); err != nil {
@@ -385,15 +388,27 @@ func (c *Controller) startServer(ctx context.Context) time.Duration {
 		// Broken off by our own end: that says nothing about tmux.
 		return 0
 	}
+	return c.serverFailed("no tmux server could be started: " + out.Message)
+}
+
+// serverFailed says why sessions wait for a server, and returns when it is tried again.
+func (c *Controller) serverFailed(message string) time.Duration {
+	after := c.serverTried()
 	c.mu.Lock()
-	after := min(serverBackOffStep<<min(c.server.failures, 8), serverBackOffMax)
-	c.server.failures++
-	c.server.nextTry = c.Clock.Now().Add(after)
-	c.server.failure = "no tmux server could be started: " + out.Message
-	message := c.server.failure
+	c.server.failure = message
 	c.mu.Unlock()
 	c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonTmuxServerFailed, Message: message})
 	c.enqueueAll(c.Clock.Now())
+	return after
+}
+
+// serverTried counts a try, and returns how long to wait for the next one.
+func (c *Controller) serverTried() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	after := min(serverBackOffStep<<min(c.server.failures, 8), serverBackOffMax)
+	c.server.failures++
+	c.server.nextTry = c.Clock.Now().Add(after)
 	return after
 }
 

@@ -371,6 +371,8 @@ const (
 	// a terminal did not take it.
 	ReasonNotificationFailed = "NotificationFailed"
 
+	// ReasonServerAsked: systemd was asked to start the unit that owns the tmux server.
+	ReasonServerAsked = "ServerAsked"
 	// ReasonServerStarted: a tmux server was started.
 	ReasonServerStarted = "ServerStarted"
 	// ReasonServerLost: the recorded tmux server is proven dead.

@@ -52,6 +52,7 @@ func TestTheEnvironmentIsTheProfilesThenTheFilesThenTheSpecsThenMuxlets(t *testi
 		"PATH=/bin", "HOME=/profile", "A=profile", "B=profile", "C=profile", "KEPT=a=b",
 		"PWD=/elsewhere", "NOTIFY_SOCKET=/run/n", "WATCHDOG_PID=1", "WATCHDOG_USEC=1",
 		"INVOCATION_ID=1", "JOURNAL_STREAM=1", "LISTEN_FDS=1", "LISTEN_FDNAMES=x",
+		"MANAGERPID=1", "SYSTEMD_EXEC_PID=1", "RUNTIME_DIRECTORY=/run/x", "CREDENTIALS_DIRECTORY=/run/c",
 		"MUXLET_CLIENT=forged", "MUXLET_STATE_DIR=/x", "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1",
 	}
 	p.stored.Order.EnvFrom = []spec.EnvFromSource{

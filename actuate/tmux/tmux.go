@@ -98,7 +98,7 @@ func (t *Actuator) Do(ctx context.Context, a actuate.Action) actuate.Outcome {
 		return t.clearBuffers(ctx, a)
 	case actuate.ActionKeys, actuate.ActionPaste, actuate.ActionSubmit:
 		return t.handOver(ctx, a)
-	case actuate.ActionNone, actuate.ActionSignal, actuate.ActionQueue:
+	case actuate.ActionNone, actuate.ActionSignal, actuate.ActionQueue, actuate.ActionStartUnit:
 	}
 	return failed(spec.ReasonUnknown, fmt.Sprintf("tmux does not perform actions of kind %q.", a.Kind))
 }

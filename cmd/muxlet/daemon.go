@@ -52,6 +52,7 @@ func newDaemonCommand(g *globals) *cobra.Command {
 			return g.daemon(cmd.Context(), settings, once)
 		},
 	}
+	cmd.Flags().StringVar(&g.flags.tmuxServer, "tmux-server", "", "who executes the tmux server: Managed, this daemon; External, the unit of systemd that the settings name (default Managed)")
 	cmd.Flags().BoolVar(&once, "once", false, "converge once and exit: 0 when every session has come to rest")
 	return cmd
 }

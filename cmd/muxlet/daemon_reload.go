@@ -235,9 +235,18 @@ func controllerSettings(s *config.Effective) controller.Settings {
 			Way: actuate.NotificationWay{Command: s.Notifications.Command, Timeout: s.Notifications.Timeout.Duration, Terminal: s.Notifications.Terminal},
 			On:  s.Notifications.On, MinInterval: s.Notifications.MinInterval.Duration,
 		},
+		ServerUnit: serverUnit(s),
 		ArchiveFor: s.Retention.Archive.Duration, ArchiveBytes: s.Retention.ArchiveBytes.Value(), ScreenBytes: s.Retention.ScreenBytes.Value(),
 		Turns: turnLimits(s),
 	}
+}
+
+// serverUnit is the unit that executes the tmux server; empty when the daemon does.
+func serverUnit(s *config.Effective) string {
+	if s.Tmux.Server == config.TmuxExternal {
+		return s.Tmux.Unit
+	}
+	return ""
 }
 
 // served is the API's backend: the controller, and the settings that it runs

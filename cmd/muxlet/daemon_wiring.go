@@ -20,6 +20,7 @@ import (
 	"github.com/muxlet/muxlet/actuate/client"
 	"github.com/muxlet/muxlet/actuate/launch"
 	"github.com/muxlet/muxlet/actuate/notify"
+	actuatesystemd "github.com/muxlet/muxlet/actuate/systemd"
 	actuatetmux "github.com/muxlet/muxlet/actuate/tmux"
 	"github.com/muxlet/muxlet/actuate/workspace"
 	"github.com/muxlet/muxlet/config"
@@ -161,7 +162,8 @@ func (w wiring) actuator(instance string) actuate.Actuator {
 			Conn: w.conn, Instance: instance, Binary: w.self, StateDir: w.StateDir, RuntimeDir: w.RuntimeDir, Shell: w.shell,
 			Conf: w.configuration.confFile(), Include: w.configuration.includeFile(), Undo: w.configuration.undoFile(),
 		}),
-		Client: client.Actuator{},
+		Client:  client.Actuator{},
+		Systemd: actuatesystemd.Actuator{System: underSystemManager(), Environ: os.Environ()},
 	}
 }
 

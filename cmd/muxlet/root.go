@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/user"
 	"sync"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ type globals struct {
 		manifests  []string
 		stateDir   string
 		runtimeDir string
+		tmuxServer string
 		verbosity  int32
 	}
 
@@ -33,6 +35,8 @@ type globals struct {
 	environ     func() []string
 	home        string
 	uid         int
+	// account is that of the person; nil when nobody asks for it.
+	account func() (*user.User, error)
 	// interactive says whether in is a terminal, colour whether out shows colours;
 	// nil is no.
 	interactive, colour func() bool
@@ -68,6 +72,7 @@ func newGlobals() *globals {
 		environ:     os.Environ,
 		home:        home,
 		uid:         os.Getuid(),
+		account:     user.Current,
 		interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
 		colour:      func() bool { return colourful(os.Stdout, os.LookupEnv) },
 		progress:    func() bool { return term.IsTerminal(int(os.Stderr.Fd())) },
@@ -127,6 +132,7 @@ func newRootCommand(g *globals) *cobra.Command {
 		newWaitCommand(g),
 		newTopCommand(g),
 		newNextCommand(g), newPickCommand(g),
+		newTmuxFreeCommand(g),
 	)
 	g.addCompletion(root)
 	addHelp(root)

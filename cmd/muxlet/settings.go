@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/muxlet/muxlet/config"
 	"github.com/muxlet/muxlet/controller/server"
@@ -37,12 +38,28 @@ func (g *globals) inputs() (config.Inputs, error) {
 		Config:     g.given("config", g.flags.config),
 		StateDir:   g.given("state-dir", g.flags.stateDir),
 		RuntimeDir: g.given("runtime-dir", g.flags.runtimeDir),
+		TmuxServer: g.given("tmux-server", g.flags.tmuxServer),
 		Manifests:  g.flags.manifests,
 		LookupEnv:  g.lookupEnv,
 		Home:       g.home,
 		WorkingDir: directory,
 		UID:        g.uid,
+
+		SystemRuntimeDir: g.systemRuntimeDir(),
 	}, nil
+}
+
+// systemRuntimeDir is where the system units keep the runtime directory of the account.
+// Whoever has given HOME another value does not mean the account's own daemon.
+func (g *globals) systemRuntimeDir() string {
+	if g.account == nil {
+		return ""
+	}
+	u, err := g.account()
+	if err != nil || u.HomeDir != g.home || strings.ContainsRune(u.Username, '/') {
+		return ""
+	}
+	return "/run/muxlet-" + u.Username
 }
 
 // withFlags lays the flags over the settings that Load does not know.
