@@ -82,7 +82,7 @@ type SessionSpec struct {
 	// signal and SIGKILL. Default 10, 0 to 3600; 0 kills at once.
 	TerminationGracePeriodSeconds *int32 `json:"terminationGracePeriodSeconds,omitempty"`
 	// Resources is what the client may use of the machine.
-	Resources ResourcesSpec `json:"resources,omitempty"`
+	Resources ResourcesSpec `json:"resources,omitzero"`
 	// Terminal is the size and memory of the pane when it is created.
 	Terminal TerminalSpec `json:"terminal,omitempty"`
 	// Conversation is what is wanted of the client's own history.
