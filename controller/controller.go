@@ -135,6 +135,7 @@ type Records interface {
 	Restore(r record.Record) error
 	Archive(r record.Record) error
 	Archived(name string, notBefore time.Time) (r record.Record, ok bool)
+	Removed(uid string) (r record.Record, ok bool)
 	Unarchive(uid string) error
 	Knows(uid string) bool
 	Prune(before time.Time, size int64) error
@@ -172,6 +173,8 @@ type Options struct {
 	Hooks    Hooks
 	Receipts Receipts
 	Deaths   Deaths
+	// Scopes looks at the control groups of clients; nil where there are none.
+	Scopes Scopes
 	// Limits looks at what a start on the tmux server may use up; nil when that is
 	// not known.
 	Limits func(server observe.Process) observe.Limits
@@ -273,6 +276,11 @@ type Controller struct {
 	resyncDue bool
 	// freshDue is true when that look itself will not do.
 	freshDue bool
+	// sweepDue is when scopes are next looked for whose session is gone, sweeping those in
+	// which something was signalled, and since when; only the worker of the server's key
+	// looks at them.
+	sweepDue time.Time
+	sweeping map[string]time.Time
 	// tidied is when the directories were last tidied; only the goroutine that reads
 	// the manifests looks at it.
 	tidied time.Time
@@ -346,6 +354,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		wg.Go(func() { c.serveReports(ctx) })
 	}
 	wg.Go(func() { c.watchDeaths(ctx) })
+	wg.Go(func() { c.watchScopes(ctx) })
 	wg.Go(func() { c.watchFiles(ctx) })
 	wg.Go(func() { c.sweepTurns(ctx) })
 	if c.Notifier != nil {

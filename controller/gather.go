@@ -37,6 +37,9 @@ func (c *Controller) gather(ctx context.Context, s *session, snap *snapshot, w w
 	}
 	in.Class = c.classOf(s.rec, sp)
 	in.Probed = c.probedOf(s)
+	if s.rec.Attempt == nil || !sp.Resources.Limits.None() {
+		in.Scopes = c.scopesFor()
+	}
 	c.seeEngine(&in)
 	in.Workspace = c.workspaceOf(ctx, s, sp, in.Seen)
 	in.Seen.NotFound = c.notFound(ctx, s, in)
@@ -110,6 +113,7 @@ func (c *Controller) see(s *session, snap *snapshot, instance string) plan.Seen 
 	c.seePanes(&seen, s, snap, instance)
 	c.seeProcesses(&seen, s, snap)
 	c.seeClients(&seen, s, instance)
+	c.seeScopes(&seen, s, instance)
 	return seen
 }
 
@@ -376,6 +380,9 @@ func blockCleared(b *record.Block) bool {
 		return filepath.IsAbs(b.LookedFor) && executable(b.LookedFor)
 	case spec.ReasonCommandNotExecutable:
 		return changedSince(b.LookedFor, b.At) || b.File != "" && executable(b.File)
+	case spec.ReasonResourcesUnsupported:
+		// One that has refused would do so again, until another one has taken its place.
+		return b.File == "" || listens(b.File) && (b.LookedFor == "" || changedSince(b.File, b.At))
 	case spec.ReasonEnvFileMissing:
 		_, err := os.Stat(b.File)
 		return err == nil

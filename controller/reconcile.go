@@ -297,6 +297,9 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 	for process := range s.watched {
 		c.eyes.forget(process)
 	}
+	if s.scope.Name != "" {
+		c.Scopes.Forget(s.scope)
+	}
 	c.settleBudget(&session{name: s.name}, plan.Plan{})
 	c.Log.Info("Removed session", "session", s.name, "sessionUID", s.rec.UID)
 	// The document may be back already: the next reading tells.
@@ -312,6 +315,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	c.captureScreen(ctx, s, p)
 	// Whoever sees the status finds the event.
 	c.tellHindrance(s, p.Verdict)
+	c.tellScope(s, in, p)
 	c.book.label(s.rec.UID, s.rec.Labels)
 	c.book.wait(s.rec.UID, p.Waiting)
 	c.mu.Lock()
@@ -393,6 +397,7 @@ func (c *Controller) logDecision(s *session, p plan.Plan) {
 
 // follow watches the processes whose death matters, and no others.
 func (c *Controller) follow(s *session, in plan.Input) {
+	c.followScope(s)
 	wanted := map[observe.Process]bool{}
 	if r := s.rec; r.Client != nil {
 		wanted[r.Client.Process] = true

@@ -52,6 +52,10 @@ type session struct {
 	wake     chan struct{}
 	// watched are the processes whose death gives a hint.
 	watched map[observe.Process]bool
+	// scope of the present client that is watched; scopeTold is true once it was told that
+	// one runs outside of one.
+	scope     observe.Scope
+	scopeTold bool
 	// screen is what the last client showed last, for the death of screenOf; kept is
 	// the screen that was saved.
 	screen   []string

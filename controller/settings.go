@@ -24,6 +24,8 @@ type Settings struct {
 	SessionDefaults *spec.SessionDefaults
 	// Policy of the decisions.
 	Policy plan.Policy
+	// Scopes says whether clients get scopes of their own.
+	Scopes spec.ScopeMode
 	// Resync is the time between two looks at everything.
 	Resync time.Duration
 	// MaxInFlight starts.

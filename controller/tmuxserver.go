@@ -116,6 +116,7 @@ func (c *Controller) reconcileServer(ctx context.Context) {
 		c.mu.Unlock()
 	}
 	c.spread(snap)
+	c.sweepScopes(ctx)
 	if snap.view.State == observe.ServerRunning {
 		c.clearBuffers(ctx, snap.view.Listing.Server)
 	}

@@ -228,6 +228,7 @@ func controllerSettings(s *config.Effective) controller.Settings {
 			BackOffInitial: s.BackOff.Initial.Duration, BackOffMax: s.BackOff.Max.Duration, BackOffReset: s.BackOff.ResetAfter.Duration,
 			UnknownGrace: s.Observation.UnknownGracePeriod.Duration,
 		},
+		Scopes: s.Scopes,
 		Resync: s.ResyncPeriod.Duration, MaxInFlight: int(s.Starts.MaxInFlight),
 		MassDeathMin: int(s.MassDeath.MinSessions), MassDeathPercent: int(s.MassDeath.Percent),
 		ReportTTL: s.Activity.ReportTTL.Duration, FocusAfter: s.Activity.FocusAfter.Duration,

@@ -82,6 +82,7 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 		Conf: configuration.confFile(),
 		Conn: &tmux.Conn{Socket: filepath.Join(s.Paths.SocketDir(), "include.sock"), Command: s.Tmux.Command, Env: base},
 	}
+	groups, closeGroups := g.newScopes(log)
 	wire := wiring{Effective: s, self: self, shell: shell, conn: conn, configuration: configuration, uid: g.uid}
 	c = controller.New(controller.Options{
 		Log: log, Clock: clock.RealClock{}, NewID: uuid.NewString, Version: version,
@@ -91,7 +92,7 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 		Base:        base, Shell: shell.Path,
 		Tmux:      conn,
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
-		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths, Limits: process.Limits,
+		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths, Limits: process.Limits, Scopes: groups,
 		Clients: &observeclient.Eyes{}, Prober: probe.Runner{}, Reports: reports, Hooks: client.Hooks{Self: self, StateDir: s.StateDir},
 		ClaimInstance: instance.claim, TmuxConfiguration: configuration.Name, ShowWaitingAfter: showWaitingAfter, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
@@ -100,7 +101,7 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 	})
 	configuration.changed = c.Reconfigure
 	conn.BinaryOf, conn.SocketOf = c.ServerBinary(process.Executable), c.RecordedSocket
-	return c, func() { _, _ = deaths.Close(), reports.Close() }, wire.prepareRuntime()
+	return c, func() { closeGroups(); _, _ = deaths.Close(), reports.Close() }, wire.prepareRuntime()
 }
 
 // wallClock is the time as it is written to disk.

@@ -83,7 +83,7 @@ var stalling = map[string]bool{
 	spec.ReasonInvalid: true, spec.ReasonClassNotFound: true, spec.ReasonStateUnwritable: true,
 	spec.ReasonRecordTooNew: true, spec.ReasonRecordQuarantined: true,
 	spec.ReasonConversationMissing: true, spec.ReasonConversationElsewhere: true,
-	spec.ReasonClientIgnoresKill: true,
+	spec.ReasonClientIgnoresKill: true, spec.ReasonResourcesUnsupported: true,
 }
 
 // answer fails a turn that is pending when it is known that it cannot be handed over

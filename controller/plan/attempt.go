@@ -94,6 +94,7 @@ func (p *pass) judgeExecuted(a *record.Attempt) bool {
 		StartedAt: p.Seen.Receipt.At, Launched: a.Spec.DeepCopy(), Server: p.Seen.Server,
 		ClassRevision: a.ClassRevision, Resumes: a.Resumes,
 		Directory: a.Order.Directory, Home: p.Seen.Receipt.Home, ConfigDirectory: p.Seen.Receipt.ConfigDirectory,
+		Scope: p.Seen.Receipt.Scope,
 	}
 	if c.StartedAt.After(p.Now) {
 		c.StartedAt = p.Now

@@ -137,6 +137,9 @@ func (p *pass) accountDeath() bool {
 		return p.say(spec.ReasonDied, fmt.Sprintf("pid %d is gone; waiting for its end to be known", c.Process.PID), p.plan.RequeueAfter)
 	}
 	t := record.Termination{Incarnation: c.Incarnation, Exit: e.exit, Reason: e.reason(), Message: e.sentence(), At: p.Now}
+	if p.oomKilled(e) {
+		t.Reason, t.Message = spec.ReasonOOMKilled, "ended by the kernel for want of memory: "+memorySentence(c)
+	}
 	if !e.own {
 		t.Message = "its pane was lost; " + e.sentence()
 	}
@@ -155,7 +158,11 @@ func (p *pass) tellDeath(c *record.Client, e end, t record.Termination) {
 	if e.own && e.exit != nil && *e.exit == (observe.Exit{}) {
 		kind = Normal
 	}
-	p.event(kind, spec.ReasonDied, fmt.Sprintf("Incarnation %d, pid %d: %s", c.Incarnation, c.Process.PID, t.Message))
+	reason := spec.ReasonDied
+	if t.Reason == spec.ReasonOOMKilled {
+		reason = t.Reason
+	}
+	p.event(kind, reason, fmt.Sprintf("Incarnation %d, pid %d: %s", c.Incarnation, c.Process.PID, t.Message))
 }
 
 // judgeExit: a client's own exit may be the end of its work.

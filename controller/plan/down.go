@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/muxlet/muxlet/actuate"
@@ -28,6 +29,9 @@ func (p *pass) remove() bool {
 		p.event(Normal, spec.ReasonOrphaned, fmt.Sprintf("The document was removed; pid %d was left running in pane %s", c.Process.PID, c.Pane))
 		p.plan.Fate = FateArchive
 		return p.say(spec.ReasonOrphaned, "removed; the client was left running", 0)
+	}
+	if orphan {
+		p.Seen.Remains = nil
 	}
 	if p.endSurvivors(record.StopRemoved) {
 		return true
@@ -91,9 +95,14 @@ func (p *pass) obeyIntent() bool {
 	return false
 }
 
-// endSurvivors: what earlier restarts have left is ended with the session, also
-// when its client is gone already.
+// endSurvivors: what earlier restarts have left, and what is in the session's scopes, is
+// ended with the session, also when its client is gone already.
 func (p *pass) endSurvivors(reason record.StopReason) bool {
+	for _, left := range p.remains() {
+		if !slices.Contains(p.rec.Survivors, left) {
+			p.rec.Survivors = append(p.rec.Survivors, left)
+		}
+	}
 	if len(p.rec.Survivors) == 0 {
 		return false
 	}
@@ -186,6 +195,9 @@ func (p *pass) stayDown() bool {
 		p.rec.Latch = nil
 		return false
 	}
+	if l.Reason == spec.ReasonTerminated && len(p.remains()) > 0 {
+		return p.endSurvivors(record.StopTerminated)
+	}
 	return p.say(l.Reason, l.Message+": `muxlet resume` starts it again", 0)
 }
 
@@ -243,6 +255,10 @@ func (p *pass) waitForWorld() bool {
 	if p.Workspace.Obstacle != "" {
 		p.rec.Demand = nil
 		return p.say(p.Workspace.Obstacle, p.Workspace.Message, 0)
+	}
+	if why := p.unlimitable(); why != "" {
+		p.rec.Demand = nil
+		return p.say(spec.ReasonResourcesUnsupported, why, 0)
 	}
 	b := p.rec.Block
 	if b == nil {

@@ -119,7 +119,7 @@ func (p *pass) adopt(c liveClient) bool {
 	// Where the client keeps its files nobody else knows, and they tell its conversation.
 	if r := p.Seen.Receipt; p.Seen.ReceiptState == ReceiptFound && r.Attempt == attempt && r.Process == c.process && r.Stage == observe.StageExec {
 		c := p.rec.Client
-		c.Home, c.ConfigDirectory = r.Home, r.ConfigDirectory
+		c.Home, c.ConfigDirectory, c.Scope = r.Home, r.ConfigDirectory, r.Scope
 		if r.At.Before(c.StartedAt) {
 			// What its files tell of an earlier time than its start is not believed.
 			c.StartedAt = r.At

@@ -96,7 +96,7 @@ func (v *verdicts) stops(in Input, p Plan) {
 	v.must(!s.Process.IsZero(), "a stop of no process")
 	v.must(s.TermAt.IsZero() && p.Action.Kind == actuate.ActionNone, "a stop began with an action")
 	known := in.Record.Client != nil && in.Record.Client.Process == s.Process || slices.Contains(in.Record.Survivors, s.Process) ||
-		in.Record.Stop != nil && slices.Contains(in.Record.Stop.Descendants, s.Process)
+		in.Record.Stop != nil && slices.Contains(in.Record.Stop.Descendants, s.Process) || slices.Contains(in.Seen.Remains, s.Process)
 	for _, c := range in.Seen.Clients {
 		known = known || c.Process == s.Process
 	}

@@ -36,7 +36,7 @@ func (p *pass) newAttempt() *record.Attempt {
 		Order: actuate.Order{
 			Instance: p.New.Instance, UID: p.rec.UID, Session: p.rec.Name, Incarnation: incarnation, Attempt: p.New.ID,
 			Command: command, Args: args, Class: p.classOrder(), Directory: p.Workspace.Path, Env: s.Client.Env, EnvFrom: s.Client.EnvFrom,
-			ShellMode: s.Client.ShellMode, Base: p.New.Base,
+			ShellMode: s.Client.ShellMode, Base: p.New.Base, Scope: p.scopeOrder(incarnation),
 		},
 	}
 }

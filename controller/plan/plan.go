@@ -69,6 +69,8 @@ type Input struct {
 	Grant Grant
 	// Limits are what may run out by a start.
 	Limits observe.Limits
+	// Scopes says whether a client can be put into one.
+	Scopes Scopes
 	// New is what a new attempt is made of.
 	New NewAttempt
 	// Policy is what the settings say.
@@ -200,6 +202,12 @@ type Seen struct {
 	// those of Record.Stop.Descendants that still run.
 	Stop              observe.Liveness
 	Tree, TreeRunning []observe.Process
+	// Remains are the processes in scopes of the session that belong to no client of it
+	// which runs or is on its way; looked for while a stop goes on or there is no client.
+	// While a stop goes on they are among TreeRunning.
+	Remains []observe.Process
+	// OOM is what the kernel has ended in the scope of Record.Client.
+	OOM observe.OOM
 	// NotFound is true when the pane in which Client has died shows the words of its
 	// class for a conversation that does not exist.
 	NotFound bool

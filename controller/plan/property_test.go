@@ -52,6 +52,10 @@ func (d dice) spec() *spec.SessionSpec {
 		d.converse(s)
 	}
 	d.probe(s)
+	if d.one(5) {
+		confined(s)
+		s.Resources.OnUnsupported = []spec.OnUnsupported{spec.UnsupportedFail, spec.UnsupportedIgnore}[d.IntN(2)]
+	}
 	return s
 }
 
@@ -161,6 +165,12 @@ func (d dice) seen() Seen {
 	if d.one(2) {
 		s.Tree, s.TreeRunning = descendants, []observe.Process{process(200)}
 	}
+	if d.one(4) {
+		s.Remains = descendants
+	}
+	if d.one(4) {
+		s.OOM = observe.OOM{Kills: d.IntN(3), At: ago(time.Duration(d.IntN(10)) * time.Second)}
+	}
 	return s
 }
 
@@ -168,6 +178,7 @@ func (d dice) input() Input {
 	in := Input{
 		Now: now, Record: d.record(), Seen: d.seen(), Workspace: Workspace{Path: "/work"}, Block: Obstacle(d.IntN(2)),
 		Grant: Grant(min(d.IntN(5), 1)), New: NewAttempt{ID: "new", Instance: instance}, Policy: policy, FirstLook: d.one(3),
+		Scopes: Scopes{Known: !d.one(4), Bus: []string{"", bus}[d.IntN(2)], Problem: "there is no bus"},
 	}
 	if c := in.Record.Client; c != nil && len(in.Seen.Panes) > 0 && !d.one(3) {
 		p := &in.Seen.Panes[0]

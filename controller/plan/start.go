@@ -84,6 +84,9 @@ func (p *pass) unstartable() string {
 	if id := p.taken(); id != "" {
 		return p.rivalSentence(id)
 	}
+	if why := p.unlimitable(); why != "" {
+		return why
+	}
 	return ""
 }
 
@@ -139,13 +142,22 @@ func (p *pass) keepLive() bool {
 		return false
 	}
 	reason := p.liveReason(c)
+	again := p.tellOOM(c)
 	for _, pane := range p.Seen.Panes {
 		if pane.State == observe.Dead && pane.Labels.Attempt != c.Attempt {
 			p.plan.Action = actuate.Action{Kind: actuate.ActionKillPane, Server: p.Seen.Server, Pane: pane.Pane}
 			return p.say(reason, "removing the dead pane "+pane.PaneID+" of an earlier attempt", pollSlow)
 		}
 	}
-	return p.say(reason, fmt.Sprintf("incarnation %d runs as pid %d", c.Incarnation, c.Process.PID), p.pollPending(c))
+	return p.say(reason, fmt.Sprintf("incarnation %d runs as pid %d", c.Incarnation, c.Process.PID), soonest(p.pollPending(c), again))
+}
+
+// soonest is the shorter of two waits, of which 0 is none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 func (p *pass) liveReason(c *record.Client) string {

@@ -74,6 +74,18 @@ func (s *Store) Archived(name string, notBefore time.Time) (r Record, ok bool) {
 	return r, ok
 }
 
+// Removed finds the archived record of a session by its uid. ok is false when there is
+// none that can be read.
+func (s *Store) Removed(uid string) (r Record, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if durable.Read(filepath.Join(s.archive(), uid+suffix), Version, &r) != nil || r.UID != uid {
+		return Record{}, false
+	}
+	withDefaults(&r)
+	return r, true
+}
+
 // readArchive learns whose records are in the archive, at the first use. s.mu is
 // held.
 func (s *Store) readArchive() {

@@ -157,6 +157,11 @@ type Client struct {
 	// Demand of its attempt, until it is ready: a client that ends before that has not
 	// satisfied it.
 	Demand *Demand `json:"demand,omitempty"`
+	// Scope that it was put into; zero for none, or when that is not known.
+	Scope observe.Scope `json:"scope,omitzero"`
+	// OOMKills are the processes in it, ended by the kernel for want of memory, of which was
+	// told.
+	OOMKills int `json:"oomKills,omitempty"`
 	// InitialDue is true until the initial prompt of the conversation that it has begun
 	// became a turn.
 	InitialDue bool `json:"initialDue,omitempty"`
@@ -355,6 +360,7 @@ func (a *Attempt) copyInside() {
 	o := &a.Order
 	o.Command, o.Base, o.Args = slices.Clone(o.Command), slices.Clone(o.Base), slices.Clone(o.Args)
 	o.PromptArgs = slices.Clone(o.PromptArgs)
+	o.Scope = copyOf(o.Scope)
 	if o.Class = copyOf(o.Class); o.Class != nil {
 		o.Class.Variables = maps.Clone(o.Class.Variables)
 		o.Class.Env, o.Class.UnsetEnv = (&spec.ClientClassSpec{Env: o.Class.Env}).DeepCopy().Env, slices.Clone(o.Class.UnsetEnv)

@@ -62,6 +62,10 @@ func full() Record {
 					},
 				},
 				Env: s.Client.Env, EnvFrom: s.Client.EnvFrom, ShellMode: spec.ShellNone, Base: []string{"PATH=/bin"},
+				Scope: &actuate.ScopeOrder{
+					Name: "muxlet-i-u-5.scope", Bus: "unix:path=/run/user/1/bus", Problem: "none", Slice: "muxlet.slice", Description: "muxlet session shop",
+					MemoryBytes: 1 << 30, CPUMicroseconds: 500_000, Tasks: 100, StopTimeout: time.Second, Required: true,
+				},
 				PromptFile: "/state/turns/u/1.prompt", PromptArgs: []string{"$(PROMPT)"},
 			},
 		},
@@ -69,6 +73,7 @@ func full() Record {
 			Incarnation: 4, Attempt: "a4", Process: process, Pane: "%3", PanePID: 4710, StartedAt: now, Launched: &s, Server: server,
 			ClassRevision: "r1", Resumes: "c2", Directory: "/work", Home: "/home", ConfigDirectory: "/home/.claude", ReadyAt: now, Engine: observe.Process{PID: 101, Ticks: 1011},
 			Demand: &Demand{Reason: spec.ReasonResumed, At: now, Fresh: true}, InitialDue: true,
+			Scope: observe.Scope{Name: "muxlet-i-u-4.scope", ControlGroup: "/muxlet.slice/muxlet-i-u-4.scope"}, OOMKills: 1,
 		},
 		Stop: &Stop{
 			Reason: StopTerminated, Process: process, PoliteAt: now, TermAt: now, KillAt: now, Descendants: []observe.Process{process}, TreeTermAt: now, TreeKillAt: now,

@@ -272,6 +272,9 @@ func clientStatus(in Input) spec.ClientStatus {
 		s.Survivors = append(s.Survivors, p.PID)
 	}
 	if c := rec.Client; c != nil && alive(in) == observe.Running {
+		if c.Scope.Name != "" {
+			s.Scope = &spec.ScopeStatus{Name: c.Scope.Name, ControlGroup: c.Scope.ControlGroup}
+		}
 		s.Pid, s.StartedAt = c.Process.PID, &metav1.Time{Time: c.StartedAt}
 		s.Ready = ready(in).Status == metav1.ConditionTrue
 	}

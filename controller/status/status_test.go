@@ -206,7 +206,7 @@ func TestEveryPermanentReasonStalls(t *testing.T) {
 			require.True(t, stalling[reason], reason)
 		}
 	}
-	require.Equal(t, 8, permanent)
+	require.Equal(t, 9, permanent)
 }
 
 func TestATransitionKeepsItsTime(t *testing.T) {

@@ -109,6 +109,7 @@ func TestEveryVerdictHasAWord(t *testing.T) {
 		{down(spec.ReasonWorkspaceMissing, obstructed(spec.ReasonWorkspaceMissing)), spec.StatusBlocked},
 		{down(spec.ReasonWorkspaceNotDirectory, obstructed(spec.ReasonWorkspaceNotDirectory)), spec.StatusBlocked},
 		{down(spec.ReasonWorkspaceInaccessible, obstructed(spec.ReasonWorkspaceInaccessible)), spec.StatusBlocked},
+		{down(spec.ReasonResourcesUnsupported), spec.StatusBlocked},
 		{down(spec.ReasonEnvFileMissing), spec.StatusBlocked},
 		{down(spec.ReasonEnvFileInvalid), spec.StatusBlocked},
 		{down(spec.ReasonStateUnwritable), spec.StatusBlocked},
