@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -64,7 +66,7 @@ func launchMain(args []string) int {
 		return 3
 	}
 	w.pass(AtEntry)
-	o.ReadOrder = w.readOrder(store)
+	o.ReadOrder, o.ControlGroup = w.readOrder(store), w.controlGroup
 	o.Exec = w.exec()
 	if err := launch.Run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "muxlet: "+err.Error())
@@ -134,6 +136,23 @@ func (w way) readOrder(store *record.Store) func(string) (actuate.Order, actuate
 		}
 		return r.Attempt.Order, actuate.FenceOpen, nil
 	}
+}
+
+// controlGroup is where this process is in the control groups of a test, which are plain
+// files: the last that names it.
+func (w way) controlGroup() (string, error) {
+	root := filepath.Join(w.dir, "cgroup")
+	found, err := filepath.Glob(filepath.Join(root, "*", "*", "cgroup.procs"))
+	for _, path := range found {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		if slices.Contains(strings.Fields(string(text)), strconv.Itoa(os.Getpid())) {
+			return strings.TrimPrefix(filepath.Dir(path), root), nil
+		}
+	}
+	return "", err
 }
 
 // exec is the launcher's own unless a gate is in its way.

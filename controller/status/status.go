@@ -62,7 +62,7 @@ var stalling = map[string]bool{
 	spec.ReasonDuplicateName: true, spec.ReasonRecordTooNew: true, spec.ReasonRecordQuarantined: true,
 	spec.ReasonClassNotFound: true, spec.ReasonConversationMissing: true, spec.ReasonConversationElsewhere: true,
 	spec.ReasonConversationInUse: true, spec.ReasonResourcesUnsupported: true,
-	spec.ReasonStateUnwritable:   true, spec.ReasonTooManyTerminals: true, spec.ReasonTooManyOpenFiles: true, spec.ReasonClientIgnoresKill: true,
+	spec.ReasonStateUnwritable: true, spec.ReasonTooManyTerminals: true, spec.ReasonTooManyOpenFiles: true, spec.ReasonClientIgnoresKill: true,
 }
 
 // Summarize computes the status of a session that was visited.
