@@ -103,6 +103,7 @@ func (g *globals) look(ctx context.Context, client *server.Client, name string) 
 		status:  spec.DisplayStatus(session),
 		screen:  screenOf(ctx, client, session),
 		events:  events,
+		memory:  g.memoryOf(session.Status.Client.Scope),
 	}, nil
 }
 
@@ -139,6 +140,7 @@ type description struct {
 	status spec.Status
 	screen []string
 	events []corev1.Event
+	memory memoryUse
 }
 
 // sheet is a text that is written as of a moment.
@@ -151,6 +153,7 @@ type sheet struct {
 func (d *description) text() string {
 	d.summary()
 	d.client()
+	d.resources()
 	d.probe()
 	d.conversation()
 	d.activity()

@@ -83,7 +83,7 @@ func newWorld(t *testing.T, given ...settings) *World {
 	}
 	require.NoError(t, os.Chmod(dir+"/run", 0o700))
 	w.env = []string{
-		"HOME=" + w.home, "PATH=" + dir + "/bin:" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + dir + "/run",
+		"HOME=" + w.home, "PATH=" + dir + "/bin:" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + dir + "/run", "DBUS_SESSION_BUS_ADDRESS=unix:path=" + dir + "/no-bus",
 		"TMUX_TMPDIR=" + dir + "/tmux", "LANG=C.UTF-8", "TERM=xterm-256color",
 	}
 	w.api = server.NewClient(w.runtime + "/muxlet.sock")
