@@ -142,3 +142,9 @@ func instanceOn(socket string, marked []observe.MarkedProcess) string {
 	}
 	return ""
 }
+
+// FileVersions are the versions of the files that a Controller keeps at the top of its
+// state directory, by their names.
+func FileVersions() map[string]int {
+	return map[string]int{"instance": instanceVersion, "server.json": serverVersion, "attention.json": attentionVersion, "notified.json": toldVersion}
+}

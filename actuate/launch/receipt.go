@@ -16,8 +16,8 @@ import (
 	"github.com/muxlet/muxlet/spec/durable"
 )
 
-// receiptVersion of the file format.
-const receiptVersion = 1
+// ReceiptVersion is the version of the format of a receipt. History: 1, the first.
+const ReceiptVersion = 1
 
 // ReceiptPath is the file of an attempt's receipt.
 func ReceiptPath(stateDir, attempt string) string {
@@ -31,7 +31,7 @@ func ReadReceipt(stateDir, attempt string) (observe.Receipt, error) {
 	if !idPattern.MatchString(attempt) {
 		return r, fmt.Errorf("read receipt: %q does not name an attempt", attempt)
 	}
-	if err := durable.Read(ReceiptPath(stateDir, attempt), receiptVersion, &r); err != nil {
+	if err := durable.Read(ReceiptPath(stateDir, attempt), ReceiptVersion, &r); err != nil {
 		return observe.Receipt{}, fmt.Errorf("read receipt: %w", err)
 	}
 	if r.Attempt != attempt {
@@ -88,7 +88,7 @@ func (l *launcher) write(r observe.Receipt) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the directory of receipts: %w", err)
 	}
-	if err := durable.Write(path, receiptVersion, r); err != nil {
+	if err := durable.Write(path, ReceiptVersion, r); err != nil {
 		return fmt.Errorf("write receipt: %w", err)
 	}
 	return nil

@@ -11,5 +11,5 @@ import (
 )
 
 func TestTheGoldenReceiptsAreRead(t *testing.T) {
-	durabletest.Golden[observe.Receipt](t, "receipt", receiptVersion)
+	durabletest.Golden[observe.Receipt](t, "receipt", ReceiptVersion)
 }

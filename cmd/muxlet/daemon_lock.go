@@ -85,6 +85,9 @@ func (l *locks) release() {
 	}
 }
 
+// errLockHeld is matched by the error of lock when somebody else has it.
+var errLockHeld = errors.New("is in use by another muxlet daemon")
+
 // lock takes the lock file and writes our pid into it. flock(2) and not fcntl:
 // it belongs to the open file, so that closing another descriptor of the same
 // file does not drop it.
@@ -97,7 +100,7 @@ func lock(path, what string) (*os.File, error) {
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		holder := holderOf(f)
 		_ = f.Close()
-		return nil, fmt.Errorf("%s is in use by another muxlet daemon%s: stop that one, or give this one directories of its own with --state-dir and --runtime-dir", what, holder)
+		return nil, fmt.Errorf("%s %w%s: stop that one, or give this one directories of its own with --state-dir and --runtime-dir", what, errLockHeld, holder)
 	}
 	if err == nil {
 		err = f.Truncate(0)

@@ -128,7 +128,7 @@ func newRootCommand(g *globals) *cobra.Command {
 		newDaemonCommand(g), newValidateCommand(g), newGetCommand(g), newDescribeCommand(g),
 		newNewCommand(g), newApplyCommand(g), newDiffCommand(g), newEditCommand(g), newSuspendCommand(g), newResumeCommand(g), newRestartCommand(g), newTerminateCommand(g), newDeleteCommand(g),
 		newSendCommand(g), newCancelCommand(g),
-		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newExplainCommand(g), newDoctorCommand(g), newVersionCommand(g), newHookCommand(),
+		newEventsCommand(g), newPruneCommand(g), newAttachCommand(g), newLogsCommand(g), newConfigCommand(g), newStateCommand(g), newExplainCommand(g), newDoctorCommand(g), newVersionCommand(g), newHookCommand(),
 		newWaitCommand(g),
 		newTopCommand(g),
 		newNextCommand(g), newPickCommand(g),

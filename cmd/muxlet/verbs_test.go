@@ -70,7 +70,8 @@ func TestUsageErrorsExitTwoAndSayWhereTheHelpIs(t *testing.T) {
 	c := newCLI(t, newFakeDaemon())
 	for _, test := range []struct{ line, message string }{
 		{"gett", "Error: unknown command \"gett\" for \"muxlet\"\n\nDid you mean this?\n\tget\n\tnext\nSee \"muxlet --help\".\n"},
-		{"statsu", "Error: unknown command \"statsu\" for \"muxlet\"\nSee \"muxlet --help\".\n"},
+		{"frobnicate", "Error: unknown command \"frobnicate\" for \"muxlet\"\nSee \"muxlet --help\".\n"},
+		{"statsu", "Error: unknown command \"statsu\" for \"muxlet\"\n\nDid you mean this?\n\tstate\nSee \"muxlet --help\".\n"},
 		{"get --nope", "Error: unknown flag: --nope\nSee \"muxlet get --help\".\n"},
 		{"get --all", ""}, {"suspend a --all", "Error: names cannot be given together with -l or --all\nSee \"muxlet suspend --help\".\n"},
 		{"suspend a -l a=b", ""}, {"delete --all -l a=b", "Error: -l and --all cannot be given together\nSee \"muxlet delete --help\".\n"},
@@ -101,7 +102,7 @@ func TestHelpListsTheVerbsThatWork(t *testing.T) {
 	c := newCLI(t, nil)
 	assert.Equal(t, 0, c.run("--help"))
 	for _, verb := range []string{
-		"apply", "attach", "cancel", "config", "daemon", "delete", "describe", "diff", "doctor", "edit", "events", "explain", "get", "logs", "new", "next", "pick", "prune", "restart", "resume", "send", "suspend", "terminate", "top", "validate", "version", "wait",
+		"apply", "attach", "cancel", "config", "daemon", "delete", "describe", "diff", "doctor", "edit", "events", "explain", "get", "logs", "new", "next", "pick", "prune", "restart", "resume", "send", "state", "suspend", "terminate", "top", "validate", "version", "wait",
 	} {
 		assert.Contains(t, c.out, "\n  "+verb+" ")
 	}

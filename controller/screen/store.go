@@ -28,8 +28,8 @@ import (
 const (
 	// MaxBytes bounds the text of a saved screen; observe.KeptLines its lines.
 	MaxBytes = 256 << 10
-	// version of the file. History: 1, the first.
-	version = 1
+	// Version of the file. History: 1, the first.
+	Version = 1
 	dir     = "screens"
 	suffix  = ".json"
 )
@@ -54,7 +54,7 @@ func NewStore(stateDir string) *Store { return &Store{filepath.Join(stateDir, di
 // start that is going on at this very moment.
 func (s *Store) Save(uid string, saved Saved) error {
 	saved.Screen = bound(saved.Screen)
-	data, err := durable.Encode(version, saved)
+	data, err := durable.Encode(Version, saved)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Store) room(size int) error {
 // durable.ErrCorrupt or durable.ErrNewer.
 func (s *Store) Load(uid string) (Saved, error) {
 	var saved Saved
-	if err := durable.Read(s.path(uid), version, &saved); err != nil {
+	if err := durable.Read(s.path(uid), Version, &saved); err != nil {
 		return Saved{}, err
 	}
 	return saved, nil

@@ -10,5 +10,5 @@ import (
 )
 
 func TestTheGoldenScreensAreRead(t *testing.T) {
-	durabletest.Golden[Saved](t, "screen", version)
+	durabletest.Golden[Saved](t, "screen", Version)
 }

@@ -157,7 +157,7 @@ func VersionOf(path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return versionIn(append(head[:n:n], rest...))
+	return VersionIn(append(head[:n:n], rest...))
 }
 
 // headVersion reads the version where Encode puts it.
@@ -171,8 +171,11 @@ func headVersion(head []byte) (version int, ok bool) {
 	return version, err == nil
 }
 
-// versionIn reads the version of an envelope that somebody has written otherwise.
-func versionIn(data []byte) (int, error) {
+// VersionIn is the version in the content of a durable file; see VersionOf.
+func VersionIn(data []byte) (int, error) {
+	if version, ok := headVersion(data[:min(len(data), headBytes)]); ok {
+		return version, nil
+	}
 	var env struct {
 		Version  *int    `json:"version"`
 		Checksum *string `json:"checksum"`

@@ -25,6 +25,9 @@ import (
 // version of a line on the socket and of a spooled file.
 const version = 1
 
+// Version that a spooled report has at most. History: 1, the first.
+const Version = version
+
 // maxLine bounds a line on the socket, in bytes: the longest transcript path, all
 // of it escaped.
 const maxLine = 32 << 10
