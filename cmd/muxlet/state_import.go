@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -192,6 +193,7 @@ func (g *globals) putInPlace(dir string, held *locks, existing bool, unpack func
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(staging))
 	}
+	another := existing && !sameContent(filepath.Join(dir, "instance"), filepath.Join(staging, "instance"))
 	aside, err := export.Place(staging, dir, stateKinds(), g.now())
 	if err != nil {
 		if aside != "" {
@@ -206,7 +208,16 @@ func (g *globals) putInPlace(dir string, held *locks, existing bool, unpack func
 			aside = ""
 		}
 	}
+	if another {
+		g.complain("Warning: the state before was another instance's. Clients of its sessions that still run go on without muxlet: end them.")
+	}
 	return g.tellImport("imported", summary, dir, existing, aside)
+}
+
+func sameContent(one, other string) bool {
+	a, errA := os.ReadFile(one)
+	b, errB := os.ReadFile(other)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // clearLeftovers removes what imports have left that were broken off.

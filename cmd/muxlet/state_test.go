@@ -132,8 +132,9 @@ func TestAnImportIsRefusedAndTouchesNothing(t *testing.T) {
 func TestAnImportByForceMovesTheStateAside(t *testing.T) {
 	c := remembering(t)
 	file := filepath.Join(c.dir, "x.tar.gz")
-	require.Equal(t, 0, c.run("state", "export", file))
 	store := record.NewStore(c.state())
+	require.NoError(t, durable.Write(filepath.Join(c.state(), "instance"), 1, "mine"))
+	require.Equal(t, 0, c.run("state", "export", file))
 	require.NoError(t, store.Save(record.Record{UID: "u1", Name: "shop", Incarnation: 9, CreatedAt: noon}))
 	left, err := export.Stage(c.state())
 	require.NoError(t, err)
@@ -149,7 +150,10 @@ func TestAnImportByForceMovesTheStateAside(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 9, r.Incarnation)
 	assert.NoDirExists(t, left, "what a broken-off import left is cleared away")
+	assert.NotContains(t, c.errOut, "another instance")
+	require.NoError(t, durable.Write(filepath.Join(c.state(), "instance"), 1, "other"))
 	require.Equal(t, 0, c.run("state", "import", file, "--force"), c.errOut, "and again")
+	assert.Contains(t, c.errOut, "Warning: the state before was another instance's.")
 }
 
 // Someone who has started a daemon before has directories, but nothing to lose.
