@@ -34,7 +34,7 @@ var groupOf = map[string]string{
 	"get": groupLook, "describe": groupLook, "logs": groupLook, "events": groupLook, "top": groupLook, "wait": groupLook,
 	"attach": groupAct, "next": groupAct, "pick": groupAct, "send": groupAct, "cancel": groupAct,
 	"suspend": groupAct, "resume": groupAct, "restart": groupAct, "terminate": groupAct,
-	"daemon": groupDaemon, "config": groupDaemon, "state": groupDaemon, "doctor": groupDaemon, "version": groupDaemon, "completion": groupDaemon, "help": groupDaemon,
+	"daemon": groupDaemon, "install": groupDaemon, "uninstall": groupDaemon, "config": groupDaemon, "state": groupDaemon, "doctor": groupDaemon, "version": groupDaemon, "completion": groupDaemon, "help": groupDaemon,
 }
 
 // alsoCalled are the words of other tools for our verbs: they are no verbs, and an error

@@ -89,7 +89,7 @@ func parseExample(t *testing.T, path string, args []string) string {
 // understood is what counts.
 func runExample(t *testing.T, f *fakeDaemon, path string, args []string) {
 	t.Helper()
-	if slices.Contains([]string{"muxlet daemon", "muxlet doctor"}, path) {
+	if slices.Contains([]string{"muxlet daemon", "muxlet doctor", "muxlet install", "muxlet uninstall"}, path) {
 		return // these look at more than the test's own directories
 	}
 	c := newCLI(t, f)

@@ -37,6 +37,11 @@ type globals struct {
 	uid         int
 	// account is that of the person; nil when nobody asks for it.
 	account func() (*user.User, error)
+	// lookupUser finds another account, called the path of this program as it was called, and
+	// root is put before the paths of the system that install reads and writes.
+	lookupUser func(name string) (*user.User, error)
+	called     func() (string, error)
+	root       string
 	// interactive says whether in is a terminal, colour whether out shows colours;
 	// nil is no.
 	interactive, colour func() bool
@@ -73,6 +78,8 @@ func newGlobals() *globals {
 		home:        home,
 		uid:         os.Getuid(),
 		account:     user.Current,
+		lookupUser:  user.Lookup,
+		called:      calledAs,
 		interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
 		colour:      func() bool { return colourful(os.Stdout, os.LookupEnv) },
 		progress:    func() bool { return term.IsTerminal(int(os.Stderr.Fd())) },
@@ -132,7 +139,7 @@ func newRootCommand(g *globals) *cobra.Command {
 		newWaitCommand(g),
 		newTopCommand(g),
 		newNextCommand(g), newPickCommand(g),
-		newTmuxFreeCommand(g),
+		newInstallCommand(g), newUninstallCommand(g), newTmuxFreeCommand(g),
 	)
 	g.addCompletion(root)
 	addHelp(root)

@@ -41,9 +41,14 @@ type Settings struct {
 	UserRuntimeDir string
 	// Arguments of the daemon.
 	Arguments []string
+	// Variables are further ones of the daemon.
+	Variables []Variable
 	// Path is the PATH of the daemon, and Lang the LANG of the panes; empty for the manager's.
 	Path, Lang string
 }
+
+// Variable is one of the environment.
+type Variable struct{ Name, Value string }
 
 // File is one file that systemd, or needrestart, reads.
 type File struct {
@@ -158,8 +163,8 @@ func (v view) Word(word any) string {
 	return quote(strings.ReplaceAll(text, "$", "$$"))
 }
 
-// Variable is one assignment of Environment=, in which a $ means nothing.
-func (v view) Variable(name string, value any) string {
+// Assign is one assignment of Environment=, in which a $ means nothing.
+func (v view) Assign(name string, value any) string {
 	text, ok := value.(place)
 	if !ok {
 		text = v.place(fmt.Sprint(value))

@@ -1,0 +1,134 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muxlet/muxlet/config"
+	"github.com/muxlet/muxlet/config/systemd"
+	"github.com/muxlet/muxlet/observe/process"
+)
+
+// possible says why systemd cannot run muxlet here, each time with what to do.
+func (s *setup) possible(ctx context.Context) error {
+	if _, err := exec.LookPath("systemctl"); err != nil {
+		return errors.New("there is no systemctl here, and install is for systemd: keep \"muxlet daemon\" running by what this system has instead")
+	}
+	if _, err := os.Stat(s.root + "/run/systemd/system"); err != nil {
+		return errors.New("this machine was not booted with systemd: keep \"muxlet daemon\" running by what it has instead")
+	}
+	if s.system {
+		return nil
+	}
+	if s.settings.Origin["runtimeDir"] == config.OriginDefault && s.settings.RuntimeDir == s.systemRuntimeDir() {
+		return fmt.Errorf("units of the system run muxlet for %s already (%s): uninstall those first with: sudo muxlet uninstall --system %s",
+			s.account.Username, s.settings.RuntimeDir, s.account.Username)
+	}
+	if dir, _ := s.lookupEnv("XDG_RUNTIME_DIR"); dir == "" {
+		return fmt.Errorf("XDG_RUNTIME_DIR is not set, as behind su or sudo, so that your systemd cannot be found: log in as %s, or have root run: muxlet install --system %s",
+			s.account.Username, s.account.Username)
+	}
+	if _, err := s.run(ctx, "show-environment"); err != nil {
+		return fmt.Errorf("your systemd does not answer (%w): see whether it runs (systemctl status user@%d.service; it needs dbus-user-session), or have root run: muxlet install --system %s",
+			err, s.uid, s.account.Username)
+	}
+	return nil
+}
+
+// otherDaemon names a daemon on the same state that is not the unit's: two would fight for
+// its lock, and the unit would fail again and again.
+func (s *setup) otherDaemon(ctx context.Context) error {
+	if s.system || s.noStart {
+		return nil
+	}
+	holder := holderOfLock(s.settings.Paths.StateLock())
+	if holder == 0 {
+		return nil
+	}
+	names := systemd.UnitNames(false, "")
+	if state, err := s.state(ctx, names.Daemon); err == nil && state.mainPID == holder {
+		return nil
+	}
+	by := "was started by hand"
+	if unit := unitOf(holder); unit.Service() {
+		by = "is " + unit.Name
+	}
+	return fmt.Errorf("a muxlet daemon that %s (pid %d) keeps the sessions of %s: stop it (kill %d; the sessions go on) and run this again",
+		by, holder, s.settings.StateDir, holder)
+}
+
+// holderOfLock is the pid of the daemon that holds a lock; 0 when nobody does.
+func holderOfLock(path string) int {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return 0
+	}
+	pid, _ := strconv.Atoi(holderPID(f))
+	return pid
+}
+
+// tellServer says whose the tmux server is: sessions that live already go on where they are.
+func (s *setup) tellServer(ctx context.Context, names systemd.Names) error {
+	socket := ""
+	if s.settings != nil {
+		socket = s.settings.Paths.TmuxSocket()
+	}
+	state, err := s.state(ctx, names.Tmux)
+	if err != nil {
+		return err
+	}
+	if state.active == "active" {
+		return s.say("%s runs (pid %d)", names.Tmux, state.mainPID)
+	}
+	if servers, err := process.FindServers(socket); socket != "" && err == nil && len(servers) > 0 {
+		return s.say("The tmux server that holds your sessions (pid %d) was started before: they go on in it, and %s takes over once it has ended.", servers[0].PID, names.Tmux)
+	}
+	return s.say("%s is %s: the daemon has it started when a session waits.", names.Tmux, state.active)
+}
+
+// lingers says whether the units of a user run without a login.
+func (g *globals) lingers(name string) bool {
+	_, err := os.Stat(filepath.Join(g.root+"/var/lib/systemd/linger", name))
+	return err == nil
+}
+
+// advise lets the units live without a login, or says how.
+func (s *setup) advise(ctx context.Context) error {
+	users := s.users
+	if !s.system {
+		users = []string{s.account.Username}
+	}
+	for _, name := range users {
+		switch {
+		case s.lingers(name):
+		case s.linger && s.dryRun:
+			if err := s.say("Would run: loginctl enable-linger %s", name); err != nil {
+				return err
+			}
+		case s.linger:
+			if _, err := runProgram(ctx, s.environ(), "loginctl", "enable-linger", name); err != nil {
+				return fmt.Errorf("let the units of %s run without a login (%w): have root run: loginctl enable-linger %s", name, err, name)
+			}
+			if err := s.say("The units of %s run without a login from now on.", name); err != nil {
+				return err
+			}
+		case !s.system:
+			s.complain("Warning: your sessions end at your last logout, and come back at your next login: to keep them, run: loginctl enable-linger %s", name)
+		}
+	}
+	return nil
+}
