@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +71,9 @@ func (s Actuator) start(ctx context.Context, unit string) error {
 	}
 	var said bytes.Buffer
 	cmd := exec.CommandContext(bounded, "systemctl", words...)
-	cmd.Env, cmd.Dir, cmd.Stderr, cmd.WaitDelay = s.Environ, "/", &said, drainTime
+	// systemctl would tell the daemon's manager how it ended, in the daemon's name.
+	env := slices.DeleteFunc(slices.Clone(s.Environ), func(pair string) bool { return strings.HasPrefix(pair, "NOTIFY_SOCKET=") })
+	cmd.Env, cmd.Dir, cmd.Stderr, cmd.WaitDelay = env, "/", &said, drainTime
 	err := cmd.Run()
 	switch {
 	case err == nil:
