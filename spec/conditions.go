@@ -409,3 +409,9 @@ const (
 	StatusConflict         Status = "Conflict"
 	StatusUnknown          Status = "Unknown"
 )
+
+// Statuses are all words of the STATUS column.
+var Statuses = []Status{
+	StatusRunning, StatusStarting, StatusDormant, StatusTerminated, StatusSuspended, StatusCompleted,
+	StatusCrashLoopBackOff, StatusBlocked, StatusStopping, StatusInvalid, StatusConflict, StatusUnknown,
+}
