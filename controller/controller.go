@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/metrics"
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/screen"
 	"github.com/muxlet/muxlet/controller/server"
@@ -198,6 +199,8 @@ type Options struct {
 	Recorder  *status.Recorder
 	// Notifier tells people what waits for them; nil: nobody is told.
 	Notifier Notifier
+	// Metrics are what is counted; nil: they are made.
+	Metrics *metrics.Metrics
 }
 
 // workers is the number of keys that are reconciled at the same time. They wait
@@ -210,6 +213,7 @@ const serverKey = "server/"
 // Controller keeps the declared sessions alive.
 type Controller struct {
 	Options
+	metering metering
 	// reloaded are the settings in force, once they are others than those of Options;
 	// reread asks for a look at everything under them.
 	reloaded atomic.Pointer[Settings]
@@ -288,9 +292,12 @@ type Controller struct {
 
 // New makes a Controller. Run starts it.
 func New(o Options) *Controller {
+	started := o.Clock.Now()
+	if o.Metrics == nil {
+		o.Metrics = metrics.New(o.Version, started)
+	}
 	c := &Controller{
 		Options:  o,
-		queue:    newQueue(o.Clock),
 		budget:   newBudget(o.Initial.MaxInFlight),
 		sessions: map[string]*session{},
 		byUID:    map[string]*session{},
@@ -306,17 +313,16 @@ func New(o Options) *Controller {
 
 		waitingDue: make(chan struct{}, 1), attentionDue: make(chan struct{}, 1),
 	}
-	c.eyes, c.startedAt = newEyes(o), o.Clock.Now()
+	c.eyes, c.startedAt = newEyes(o), started
+	c.queue, c.screensDue, c.probes = newQueue(o.Clock, c.meterOf(queueKeys)), newQueue(o.Clock, c.meterOf(queueScreens)), newProbeQueue(o.Clock, c.meterOf(queueProbes))
 	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
 	c.book, c.notifier = newTurnBook(c.journals.Turns), newNotifier()
 	c.publishEvents()
 	c.publishClasses()
 	c.screens, c.looks = screen.NewStore(o.StateDir), newPace(o.Clock)
+	c.book.ended = c.Metrics.TurnEnded
+	c.Metrics.Look(c.measure)
 	return c
-}
-
-func newQueue(c clock.WithTicker) workqueue.TypedDelayingInterface[string] {
-	return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: c})
 }
 
 // now is the time without its monotonic part, as it is written to disk. What is
@@ -329,8 +335,7 @@ func (c *Controller) now() time.Time { return c.Clock.Now().UTC().Round(0) }
 func (c *Controller) Run(ctx context.Context) error {
 	// Made first: once the records are there, the API can ask for a reading, and a
 	// report for a look.
-	c.watcher, c.screensDue, c.ending = manifest.NewWatcher(c.Log), newQueue(c.Clock), ctx.Done()
-	c.probes = newProbeQueue(c.Clock)
+	c.watcher, c.ending = manifest.NewWatcher(c.Log), ctx.Done()
 	err := c.load()
 	close(c.loaded)
 	if err != nil {
@@ -404,11 +409,14 @@ func (c *Controller) work(ctx context.Context) {
 }
 
 func (c *Controller) reconcile(ctx context.Context, key string) {
+	began, kind := c.Clock.Now(), metrics.KeySession
 	if key == serverKey {
+		kind = metrics.KeyServer
 		c.reconcileServer(ctx)
-		return
+	} else {
+		c.reconcileSession(ctx, key)
 	}
-	c.reconcileSession(ctx, key)
+	c.Metrics.Reconciled(kind, c.Clock.Since(began))
 }
 
 // enqueue asks for a look at a key. What it rests on must have been observed at

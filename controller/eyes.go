@@ -101,6 +101,7 @@ func (e *eyes) take(ctx context.Context, l *look, j judge) {
 	snap := j(answer)
 	snap.began = l.began
 	l.snap = &snap
+	e.Metrics.Observed(snap.view.Reason)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.current, e.looking = l.snap, nil

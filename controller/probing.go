@@ -68,8 +68,8 @@ type probeQueue struct {
 	runs   sync.WaitGroup
 }
 
-func newProbeQueue(c clock.WithTicker) *probeQueue {
-	return &probeQueue{TypedDelayingInterface: newQueue(c), places: make(chan struct{}, mostProbes)}
+func newProbeQueue(c clock.WithTicker, m *meter) *probeQueue {
+	return &probeQueue{TypedDelayingInterface: newQueue(c, m), places: make(chan struct{}, mostProbes)}
 }
 
 // phased is the first moment from then on at which a session has its turn among others:

@@ -145,7 +145,7 @@ func wardWith(t *testing.T, n int, o *oracle, clk clock.WithTicker, deaths Death
 	recorder, err := status.OpenRecorder(t.TempDir(), 10_000)
 	require.NoError(t, err)
 	c := bare(t, Options{Clock: clk, Prober: o, Deaths: deaths, Recorder: recorder})
-	c.probes = newProbeQueue(c.Clock)
+	c.probes = newProbeQueue(c.Clock, nil)
 	c.sees(observe.ServerRunning)
 	c.mu.Lock()
 	for pid := 1; pid <= n; pid++ {

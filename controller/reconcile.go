@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/metrics"
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
@@ -55,6 +56,7 @@ func (c *Controller) reconcileSession(ctx context.Context, name string) {
 	}
 	snap := c.lookFor(ctx, s)
 	if snap.view.State == observe.ServerUnknown {
+		c.Metrics.Failed(metrics.FailedObservation)
 		c.noteUnknown()
 	}
 	w := c.wishOf(s)
@@ -100,6 +102,7 @@ func (c *Controller) carryOut(ctx context.Context, s *session, in plan.Input, p 
 		err = c.saveRecord(s, p)
 	}
 	if err != nil {
+		c.Metrics.Failed(metrics.FailedSave)
 		c.Log.V(1).Info("Record was not saved", "session", s.name, "err", err.Error())
 		c.settleHeard(s, len(in.Heard), err)
 		c.settleTold(s, err)
@@ -127,6 +130,7 @@ func (c *Controller) saveRecord(s *session, p *plan.Plan) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.trackAttempt(s, p.Record)
+	c.countRestart(&s.rec, &p.Record)
 	s.hold(p.Record)
 	return nil
 }
@@ -209,6 +213,7 @@ func (c *Controller) act(ctx context.Context, s *session, p *plan.Plan) {
 	ctx, cancel := context.WithTimeout(ctx, actTimeout)
 	defer cancel()
 	out := c.perform(ctx, s, a)
+	c.countOutcome(out)
 	c.keepScreen(s, out.Screen)
 	c.mu.Lock()
 	s.lastAct = c.Clock.Now()

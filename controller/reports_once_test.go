@@ -24,7 +24,7 @@ import (
 func TestAReportWhoseSenderHasGoneHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Options{Log: logr.Discard(), Clock: clock.RealClock{}})
-		c.screensDue = newQueue(c.Clock)
+		c.screensDue = newQueue(c.Clock, nil)
 		defer func() {
 			c.queue.ShutDown()
 			c.screensDue.ShutDown()

@@ -24,6 +24,8 @@ import (
 // for no disk. The store tells it each change, and it passes on what is served.
 type turnBook struct {
 	journal *server.Journal
+	// ended is told the outcome of each turn that ends; it must not wait.
+	ended func(spec.TurnPhase)
 
 	mu sync.Mutex
 	// unfinished has the turns of each session that are not over, by its uid and their
@@ -44,7 +46,7 @@ type turnBook struct {
 
 func newTurnBook(journal *server.Journal) *turnBook {
 	return &turnBook{
-		journal: journal, unfinished: map[string]map[string]turn.Turn{}, served: map[string]*spec.Turn{}, keys: map[string]map[string]string{},
+		journal: journal, ended: func(spec.TurnPhase) {}, unfinished: map[string]map[string]turn.Turn{}, served: map[string]*spec.Turn{}, keys: map[string]map[string]string{},
 		handed:  map[string]time.Time{},
 		waiting: map[string]plan.Verdict{}, labels: map[string]map[string]string{}, changed: make(chan struct{}, 1),
 	}
@@ -58,6 +60,7 @@ func (b *turnBook) put(t turn.Turn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := b.first(t.SessionUID)
+	_, wasOpen := b.unfinished[t.SessionUID][t.Name]
 	if t.Phase == turn.Over {
 		b.finish(t)
 	} else {
@@ -68,6 +71,9 @@ func (b *turnBook) put(t turn.Turn) {
 		b.handed[t.SessionUID] = t.HandedAt
 	}
 	b.publish(t)
+	if wasOpen && t.Phase == turn.Over {
+		b.ended(spec.DisplayTurnStatus(b.served[t.Name]))
+	}
 	b.moveOn(t.SessionUID, before)
 }
 
@@ -267,6 +273,16 @@ func (b *turnBook) endedSince(uid string, since time.Time) (name string) {
 		name, last = candidate, ended.Time
 	}
 	return name
+}
+
+// unfinishedCount is how many turns are not over.
+func (b *turnBook) unfinishedCount() (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, turns := range b.unfinished {
+		n += len(turns)
+	}
+	return n
 }
 
 // open are the turns of a session that are not over, in the order of their hand-over.

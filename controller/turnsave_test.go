@@ -29,7 +29,7 @@ func queueing(t *testing.T) (*Controller, *session) {
 	t.Cleanup(func() { require.NoError(t, recorder.Close()) })
 	store := turn.NewStore(dir, time.Now, func() turn.Limits { return turn.Limits{} })
 	c := New(Options{Log: logr.Discard(), Clock: clock.RealClock{}, TurnStore: store, Recorder: recorder})
-	c.screensDue = newQueue(c.Clock)
+	c.screensDue = newQueue(c.Clock, nil)
 	t.Cleanup(func() {
 		c.queue.ShutDown()
 		c.screensDue.ShutDown()

@@ -25,6 +25,7 @@ import (
 	"github.com/muxlet/muxlet/actuate/workspace"
 	"github.com/muxlet/muxlet/config"
 	"github.com/muxlet/muxlet/controller"
+	controllermetrics "github.com/muxlet/muxlet/controller/metrics"
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
@@ -83,6 +84,8 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 		Conn: &tmux.Conn{Socket: filepath.Join(s.Paths.SocketDir(), "include.sock"), Command: s.Tmux.Command, Env: base},
 	}
 	groups, closeGroups := g.newScopes(log)
+	counted := controllermetrics.New(version, g.now())
+	conn.Called = counted.TmuxCalled
 	wire := wiring{Effective: s, self: self, shell: shell, conn: conn, configuration: configuration, uid: g.uid}
 	c = controller.New(controller.Options{
 		Log: log, Clock: clock.RealClock{}, NewID: uuid.NewString, Version: version,
@@ -98,6 +101,7 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
 		Notifier:   notify.Person{Environ: g.environ(), Home: g.home, Conn: conn},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder, TurnStore: turn.NewStore(s.StateDir, wallClock, reloads.turnLimits),
+		Metrics: counted,
 	})
 	configuration.changed = c.Reconfigure
 	conn.BinaryOf, conn.SocketOf = c.ServerBinary(process.Executable), c.RecordedSocket

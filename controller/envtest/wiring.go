@@ -24,6 +24,7 @@ import (
 	actuatetmux "github.com/muxlet/muxlet/actuate/tmux"
 	"github.com/muxlet/muxlet/actuate/workspace"
 	"github.com/muxlet/muxlet/controller"
+	"github.com/muxlet/muxlet/controller/metrics"
 	"github.com/muxlet/muxlet/controller/record"
 	"github.com/muxlet/muxlet/controller/status"
 	"github.com/muxlet/muxlet/controller/turn"
@@ -52,7 +53,8 @@ func (e *Env) build(l *ledger) (*controller.Controller, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, deaths.Close(), recorder.Close())
 	}
-	conn := *e.conn
+	conn, counted := *e.conn, metrics.New("test", time.Now())
+	conn.Called = counted.TmuxCalled
 	o := controller.Options{
 		Log: e.log.logger(), Clock: clock.RealClock{}, NewID: uuid.NewString, Version: "test",
 		Initial: controller.Settings{
@@ -74,6 +76,7 @@ func (e *Env) build(l *ledger) (*controller.Controller, func() error, error) {
 		},
 		Workspaces: countedWorkspaces{&workspace.Directories{Lookup: e.lookup}, l},
 		Store:      countedRecords{record.NewStore(e.State), l, &e.saves}, Recorder: recorder,
+		Metrics:   counted,
 		TurnStore: countedTurns{turn.NewStore(e.State, func() time.Time { return time.Now().UTC().Round(0) }, func() turn.Limits { return e.TurnLimits }), l},
 	}
 	if e.Adjust != nil {

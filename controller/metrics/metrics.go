@@ -121,8 +121,8 @@ func (m *Metrics) begin() {
 	for key := range blindnesses {
 		m.unknown.WithLabelValues(key)
 	}
-	for _, outcome := range Outcomes {
-		m.turns.WithLabelValues(outcome)
+	for _, outcome := range outcomes {
+		m.turns.WithLabelValues(string(outcome))
 	}
 	for _, key := range []string{KeySession, KeyServer} {
 		m.reconcile.WithLabelValues(key)
@@ -163,19 +163,11 @@ func (m *Metrics) TmuxCalled(kind, result string, took time.Duration) {
 	m.tmux.WithLabelValues(kind, result).Observe(took.Seconds())
 }
 
-// The outcomes of turns, as they are shown in the column STATUS.
-const (
-	TurnCompleted = "Completed"
-	TurnFailed    = "Failed"
-	TurnUncertain = "Uncertain"
-	TurnCancelled = "Cancelled"
-)
+// outcomes are the words of the column STATUS that a turn ends with.
+var outcomes = []spec.TurnPhase{spec.TurnCompleted, spec.TurnFailed, spec.TurnUncertain, spec.TurnCancelled}
 
-// Outcomes are all of them.
-var Outcomes = []string{TurnCompleted, TurnFailed, TurnUncertain, TurnCancelled}
-
-// TurnEnded counts a turn that is over, by one of Outcomes.
-func (m *Metrics) TurnEnded(outcome string) { m.turns.WithLabelValues(outcome).Inc() }
+// TurnEnded counts a turn that is over, by the word of its column STATUS.
+func (m *Metrics) TurnEnded(outcome spec.TurnPhase) { m.turns.WithLabelValues(string(outcome)).Inc() }
 
 // Added counts a key that was put into a queue.
 func (m *Metrics) Added(queue string) { m.queueAdds.WithLabelValues(queue).Inc() }

@@ -20,7 +20,7 @@ import (
 // (see Serve).
 func Handler(backend Backend) http.Handler {
 	api := api{backend}
-	return &handler{routes: append(api.turnRoutes(),
+	return &handler{routes: append(append(api.turnRoutes(), api.watcherRoutes()...),
 		newRoute(sessionsPath, map[string]verb{http.MethodGet: api.listSessions}),
 		newRoute(allSessionsPath, map[string]verb{http.MethodGet: api.listSessions}),
 		newRoute(sessionsPath+"/"+nameSegment, map[string]verb{http.MethodGet: api.getSession, http.MethodDelete: api.deleteSession}),
@@ -40,8 +40,6 @@ func Handler(backend Backend) http.Handler {
 		newRoute(testNotificationPath, map[string]verb{http.MethodPost: api.testNotification}),
 		newRoute(statusPath, map[string]verb{http.MethodGet: api.status}),
 		newRoute(configPath, map[string]verb{http.MethodGet: api.config}),
-		newRoute(healthPath, map[string]verb{http.MethodGet: api.health}),
-		newRoute(readyPath, map[string]verb{http.MethodGet: api.ready}),
 		newRoute(versionPath, map[string]verb{http.MethodGet: api.version}),
 	)}
 }

@@ -74,6 +74,9 @@ type Conn struct {
 	BinaryOf func() string
 	// TicksOf, when set, tells the start ticks of a process; 0 when it cannot.
 	TicksOf func(pid int) uint64
+	// Called, when set, is told of each call that has ended: one of the Call words, one of
+	// the Result words, and how long it took. It must not wait.
+	Called func(kind, result string, took time.Duration)
 }
 
 // Result is what came of one call of the tmux program.
@@ -94,6 +97,11 @@ type Result struct {
 // one. stdin may be nil. A client that has not ended at the deadline is killed;
 // the server may then still carry out what it was told.
 func (c *Conn) Run(ctx context.Context, stdin io.Reader, args ...string) Result {
+	began := time.Now()
+	return c.called(kindOf(args), began, c.ask(ctx, stdin, args))
+}
+
+func (c *Conn) ask(ctx context.Context, stdin io.Reader, args []string) Result {
 	words := append([]string{"-N", "-u", "-S", c.socket()}, args...)
 	if c.BinaryOf != nil {
 		if binary := c.BinaryOf(); binary != "" {
@@ -111,7 +119,8 @@ func (c *Conn) Run(ctx context.Context, stdin io.Reader, args ...string) Result 
 // conf when none listens on the socket. The caller must have proven that no
 // server of ours exists.
 func (c *Conn) Start(ctx context.Context, conf string, args ...string) Result {
-	return c.run(ctx, nil, append([]string{"-u", "-S", c.socket(), "-f", conf}, args...))
+	began := time.Now()
+	return c.called(CallStart, began, c.run(ctx, nil, append([]string{"-u", "-S", c.socket(), "-f", conf}, args...)))
 }
 
 func (c *Conn) socket() string {
