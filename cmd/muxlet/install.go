@@ -19,7 +19,7 @@ import (
 // setupFlags are those of install and uninstall.
 type setupFlags struct {
 	asUser, asSystem, dryRun, force bool
-	linger, noStart, endSessions       bool
+	linger, noStart, endSessions    bool
 }
 
 func newInstallCommand(g *globals) *cobra.Command {

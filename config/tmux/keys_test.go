@@ -68,13 +68,14 @@ func TestKeysRunMuxletOnAnyPath(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				require.Fail(t, "tmux shows nothing")
 			}
-			for key, verb := range map[string]string{KeyNext: "next", KeyPick: "pick"} {
-				_, err = terminal.WriteString(prefix.typed + key)
+			// The picker is last: while its popup stands, keys are the popup's.
+			for _, press := range []struct{ key, verb string }{{KeyNext, "next"}, {KeyPick, "pick"}} {
+				_, err = terminal.WriteString(prefix.typed + press.key)
 				require.NoError(t, err)
-				require.Eventually(t, func() bool { _, err := os.Stat(ran); return err == nil }, 20*time.Second, 10*time.Millisecond, verb)
+				require.Eventually(t, func() bool { _, err := os.Stat(ran); return err == nil }, 20*time.Second, 10*time.Millisecond, press.verb)
 				said, err := os.ReadFile(ran)
 				require.NoError(t, err)
-				assert.Equal(t, []string{"--state-dir", odd, verb, "--client", client, ""}, strings.Split(string(said), "\n"))
+				assert.Equal(t, []string{"--state-dir", odd, press.verb, "--client", client, ""}, strings.Split(string(said), "\n"))
 				require.NoError(t, os.Remove(ran))
 			}
 			assert.Equal(t, "0", tmux("display-message", "-p", "#{pane_in_mode}"))
