@@ -11,12 +11,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/controller/server"
-	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/manifest"
 )
@@ -219,35 +217,4 @@ func (c *Controller) unclaimed(snap *snapshot) []server.UnclaimedPane {
 	}
 	slices.SortFunc(out, func(a, b server.UnclaimedPane) int { return strings.Compare(a.Pane, b.Pane) })
 	return out
-}
-
-// Healthy is nil while the loop turns.
-func (c *Controller) Healthy() error {
-	snap, _, _ := c.eyes.latest()
-	if snap == nil {
-		if age := c.Clock.Now().Sub(c.startedAt); age > time.Minute {
-			return fmt.Errorf("nothing was observed for %s", age.Round(time.Second))
-		}
-		return nil
-	}
-	if age := c.Clock.Now().Sub(snap.began); age > 4*c.settings().Resync+time.Minute {
-		return fmt.Errorf("nothing was observed for %s", age.Round(time.Second))
-	}
-	return nil
-}
-
-// Ready is nil once the manifests were read and tmux was asked.
-func (c *Controller) Ready() error {
-	snap, _, _ := c.eyes.latest()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case !c.read:
-		return errors.New("the manifests were not read yet")
-	case snap == nil || !c.server.scanned:
-		return errors.New("tmux and the process table were not looked at yet")
-	case snap.view.State == observe.ServerUnknown:
-		return errors.New(snap.view.Message)
-	}
-	return nil
 }

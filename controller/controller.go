@@ -223,6 +223,7 @@ type Controller struct {
 	// attentionDue asks for a look at what is to be written down of who asks for attention.
 	attentionDue chan struct{}
 	queue        workqueue.TypedDelayingInterface[string]
+	health       health
 	// screensDue has the sessions whose screens are to be looked at.
 	screensDue workqueue.TypedDelayingInterface[string]
 	// probes has those whose clients are to be asked whether they are alive.
@@ -276,6 +277,10 @@ type Controller struct {
 	attempts map[string]string // attempt → name
 	server   serverState
 	first    firstLooks
+	// census has the number of sessions that are served under each word of STATUS; readAt is
+	// when the manifests were last read, readyAt when all that is known was observed.
+	census          map[spec.Status]int
+	readAt, readyAt time.Time
 	// resyncDue is true when the next look at the server is to be passed on to all.
 	resyncDue bool
 	// freshDue is true when that look itself will not do.
@@ -308,13 +313,15 @@ func New(o Options) *Controller {
 		damaged:  map[string]bool{},
 		attempts: map[string]string{},
 		classes:  map[string]*spec.ClientClass{},
+		census:   map[spec.Status]int{},
 		loaded:   make(chan struct{}),
 		reread:   make(chan struct{}, 1),
 
 		waitingDue: make(chan struct{}, 1), attentionDue: make(chan struct{}, 1),
 	}
 	c.eyes, c.startedAt = newEyes(o), started
-	c.queue, c.screensDue, c.probes = newQueue(o.Clock, c.meterOf(queueKeys)), newQueue(o.Clock, c.meterOf(queueScreens)), newProbeQueue(o.Clock, c.meterOf(queueProbes))
+	c.queue, c.screensDue, c.probes = newKeyQueue(o.Clock, c.meterOf(queueKeys)), newQueue(o.Clock, c.meterOf(queueScreens)), newProbeQueue(o.Clock, c.meterOf(queueProbes))
+	c.health.last.Store(&pulse{at: c.startedAt})
 	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
 	c.book, c.notifier = newTurnBook(c.journals.Turns), newNotifier()
 	c.publishEvents()
@@ -346,8 +353,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() { c.work(ctx) })
+	for worker := range workers {
+		wg.Go(func() { c.work(ctx, worker) })
 	}
 	for range lookers {
 		wg.Go(func() { c.lookAtScreens(ctx) })
@@ -367,6 +374,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	wg.Go(func() { c.watchWaiting(ctx) })
 	wg.Go(func() { c.keepAttention(ctx) })
+	// It is not waited for: the file system that it asks may never answer.
+	go c.watchState(ctx.Done())
+	c.queue.Add(pulseKey)
 	c.enqueue(serverKey, c.Clock.Now())
 	c.watchManifests(ctx)
 	c.queue.ShutDown()
@@ -395,14 +405,16 @@ func (c *Controller) load() error {
 }
 
 // work reconciles keys, one at a time, until the queue is shut down.
-func (c *Controller) work(ctx context.Context) {
+func (c *Controller) work(ctx context.Context, worker int) {
 	for {
 		key, shutdown := c.queue.Get()
 		if shutdown {
 			return
 		}
 		if ctx.Err() == nil {
+			end := c.begin(worker, key)
 			c.reconcile(ctx, key)
+			end()
 		}
 		c.queue.Done(key)
 	}
@@ -410,10 +422,14 @@ func (c *Controller) work(ctx context.Context) {
 
 func (c *Controller) reconcile(ctx context.Context, key string) {
 	began, kind := c.Clock.Now(), metrics.KeySession
-	if key == serverKey {
+	switch key {
+	case pulseKey:
+		c.beat()
+		return
+	case serverKey:
 		kind = metrics.KeyServer
 		c.reconcileServer(ctx)
-	} else {
+	default:
 		c.reconcileSession(ctx, key)
 	}
 	c.Metrics.Reconciled(kind, c.Clock.Since(began))

@@ -434,7 +434,7 @@ func (c *Controller) showWithoutRecord(s *session, w wish, snap *snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.created = firstTime(s.created, c.now())
-	s.judged = w.count
+	s.judged, s.observed = w.count, s.observed || seen.Sight == plan.SightKnown && !w.early
 	s.status = status.Summarize(status.Input{Now: c.now(), Previous: s.status, Plan: p, Seen: seen, Refusal: w.problem, Source: w.source, Class: c.classInForce(s)})
 	c.publish(s)
 	c.noteOccasions(s, w, seen)

@@ -55,9 +55,19 @@ func (c *Controller) tellQuestion(s *session, st spec.SessionStatus) {
 	}
 }
 
-// hindered has one line for each hindrance: how many sessions it keeps down, and
-// what one of them says of it. c.mu is held.
+// hindered has one line for each hindrance. c.mu is held.
 func (c *Controller) hindered() []string {
+	byReason := c.hindrances()
+	lines := make([]string, 0, len(byReason))
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		lines = append(lines, byReason[reason])
+	}
+	return lines
+}
+
+// hindrances has one line for each hindrance, by its reason: how many sessions it keeps
+// down, and what one of them says of it. c.mu is held.
+func (c *Controller) hindrances() map[string]string {
 	count, message := map[string]int{}, map[string]string{}
 	for _, s := range c.sessions {
 		v := s.hindered
@@ -69,9 +79,9 @@ func (c *Controller) hindered() []string {
 			message[v.Reason] = v.Message
 		}
 	}
-	var lines []string
-	for _, reason := range slices.Sorted(maps.Keys(count)) {
-		lines = append(lines, fmt.Sprintf("nothing is started (%s, sessions that wait: %d): %s", reason, count[reason], message[reason]))
+	lines := map[string]string{}
+	for reason, n := range count {
+		lines[reason] = fmt.Sprintf("nothing is started (%s, sessions that wait: %d): %s", reason, n, message[reason])
 	}
 	return lines
 }

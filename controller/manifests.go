@@ -219,7 +219,7 @@ func (c *Controller) take(set manifest.DesiredSet) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.desired
-	c.desired, c.read = set, true
+	c.desired, c.read, c.readAt = set, true, c.Clock.Now()
 	var changed []string
 	for name, d := range set.Sessions {
 		s := c.sessions[name]

@@ -54,9 +54,10 @@ func (c *Controller) measure() metrics.State {
 	if lastKnown.IsZero() {
 		lastKnown = c.startedAt
 	}
+	health := c.Health()
 	st := metrics.State{
 		Sessions: map[spec.Status]int{}, TmuxServer: observe.ServerUnknown.String(), ObservationAge: now.Sub(lastKnown),
-		Ready: c.Ready() == nil, Live: c.Healthy() == nil, Queues: map[string]metrics.Queue{}, TurnsOpen: c.book.unfinishedCount(),
+		Ready: health.Ready, Live: health.Live, Queues: map[string]metrics.Queue{}, TurnsOpen: c.book.unfinishedCount(),
 		Spool: c.metering.spool.get(c.Clock, spoolPeriod, spoolShare, c.spoolUsage),
 		Disk:  c.metering.disk.get(c.Clock, diskPeriod, diskShare, func() map[string]metrics.Usage { return usageByKind(c.StateDir) }),
 	}

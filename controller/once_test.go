@@ -127,7 +127,7 @@ func exactlyOneStart(t *testing.T, in interruption, bootFirst, respawn bool) {
 	}
 	e.Boot()
 	if bootFirst {
-		e.Eventually("the new controller looks", func() bool { return e.Controller().Ready() == nil })
+		e.Eventually("the new controller looks", func() bool { return e.Controller().Health().Ready })
 		goOn()
 	}
 

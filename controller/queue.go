@@ -106,9 +106,18 @@ func (q metered) Done(key string) {
 
 // newQueue makes a queue of keys; m may be nil.
 func newQueue(c clock.WithTicker, m *meter) workqueue.TypedDelayingInterface[string] {
-	config := workqueue.TypedDelayingQueueConfig[string]{Clock: c}
+	return delaying(c, workqueue.TypedQueueConfig[string]{Clock: c}, m)
+}
+
+// newKeyQueue is the queue of the keys, in which the pulse goes first.
+func newKeyQueue(c clock.WithTicker, m *meter) workqueue.TypedDelayingInterface[string] {
+	return delaying(c, workqueue.TypedQueueConfig[string]{Clock: c, Queue: &pulseFirst{Queue: workqueue.DefaultQueue[string]()}}, m)
+}
+
+func delaying(c clock.WithTicker, inner workqueue.TypedQueueConfig[string], m *meter) workqueue.TypedDelayingInterface[string] {
+	var keys workqueue.TypedInterface[string] = workqueue.NewTypedWithConfig(inner)
 	if m != nil {
-		config.Queue = metered{workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Clock: c}), m}
+		keys = metered{keys, m}
 	}
-	return workqueue.NewTypedDelayingQueueWithConfig(config)
+	return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: c, Queue: keys})
 }

@@ -332,6 +332,7 @@ func (c *Controller) finish(ctx context.Context, s *session, in plan.Input, w wi
 	s.rest = c.restOf(s, in, w, p)
 	c.publish(s)
 	c.noteOccasions(s, w, in.Seen)
+	s.observed = s.observed || in.Seen.Sight == plan.SightKnown && !w.early
 	if p.Looked && in.Seen.Sight == plan.SightKnown && !s.seen && !w.early {
 		s.seen = true
 		c.first.done(s.name, p)

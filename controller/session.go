@@ -44,8 +44,10 @@ type session struct {
 	wanted, judged int
 	// rest is what the last pass found of a session at rest; nil for any other.
 	rest *rest
-	// seen is true once a decision rested on a known observation.
-	seen bool
+	// seen is true once a decision rested on a known observation, observed once a pass did,
+	// or said why there is nothing to look at. word is that of STATUS as it is served.
+	seen, observed bool
+	word           spec.Status
 	// requests of people that were not applied yet; wake tells the worker of one while
 	// it waits for tmux.
 	requests []request

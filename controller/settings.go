@@ -28,6 +28,8 @@ type Settings struct {
 	Scopes spec.ScopeMode
 	// Resync is the time between two looks at everything.
 	Resync time.Duration
+	// TmuxTimeout bounds one call of tmux.
+	TmuxTimeout time.Duration
 	// MaxInFlight starts.
 	MaxInFlight int
 	// MassDeathMin and MassDeathPercent of the sessions seen dead at once call for

@@ -186,7 +186,7 @@ func TestADeletedSessionHasNoTurns(t *testing.T) {
 	require.Contains(t, c.Events("a", spec.ReasonRemoved)[0].Message, "Turn a-1 was not delivered", "whoever waited for it learns why")
 	require.Empty(t, c.prompts())
 	c.Restart()
-	c.Eventually("the state is loaded", func() bool { return c.Controller().Ready() == nil })
+	c.Eventually("the state is loaded", func() bool { return c.Controller().Health().Ready })
 	require.Empty(t, c.Controller().Turns().Items)
 	c.Behave("a", envtest.Manners{})
 	c.Apply(c.session("a", classAgent))

@@ -33,7 +33,20 @@ func (c *Controller) publish(s *session) {
 	}
 	s.published, s.publishedSpec = c.compose(s), sp
 	c.journals.Sessions.Put(s.name, s.published)
+	c.count(s, spec.DisplayStatus(s.published))
 	c.noteWaiting(s, s.published)
+}
+
+// count notes under which word a session is served; empty when it is served no more. c.mu is
+// held.
+func (c *Controller) count(s *session, word spec.Status) {
+	if s.word != "" {
+		c.census[s.word]--
+	}
+	if word != "" {
+		c.census[word]++
+	}
+	s.word = word
 }
 
 // declared is what the session is declared as: by its record, or by its document
@@ -50,6 +63,7 @@ func (c *Controller) retract(s *session) {
 	if s.published != nil {
 		c.journals.Sessions.Delete(s.name)
 		s.published = nil
+		c.count(s, "")
 		c.noteWaiting(s, nil)
 	}
 }

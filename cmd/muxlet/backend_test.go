@@ -276,6 +276,5 @@ func (f *fakeDaemon) Prune(_ context.Context, confirm bool) (server.PruneResult,
 	return server.PruneResult{WouldRemove: f.held}, nil
 }
 
-func (f *fakeDaemon) Status() server.DaemonStatus { return f.status }
-func (f *fakeDaemon) Healthy() error              { return nil }
-func (f *fakeDaemon) Ready() error                { return nil }
+func (f *fakeDaemon) Status() server.DaemonStatus  { return f.status }
+func (f *fakeDaemon) HealthChecks() []server.Check { return nil }

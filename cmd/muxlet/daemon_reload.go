@@ -229,7 +229,7 @@ func controllerSettings(s *config.Effective) controller.Settings {
 			UnknownGrace: s.Observation.UnknownGracePeriod.Duration,
 		},
 		Scopes: s.Scopes,
-		Resync: s.ResyncPeriod.Duration, MaxInFlight: int(s.Starts.MaxInFlight),
+		Resync: s.ResyncPeriod.Duration, TmuxTimeout: s.Tmux.Timeout.Duration, MaxInFlight: int(s.Starts.MaxInFlight),
 		MassDeathMin: int(s.MassDeath.MinSessions), MassDeathPercent: int(s.MassDeath.Percent),
 		ReportTTL: s.Activity.ReportTTL.Duration, FocusAfter: s.Activity.FocusAfter.Duration,
 		Notifications: controller.Notifications{

@@ -71,10 +71,8 @@ type Backend interface {
 	Diff(ctx context.Context, request DiffRequest) (DiffResult, error)
 	// Status of the daemon itself.
 	Status() DaemonStatus
-	// Healthy is nil while the daemon's loop turns.
-	Healthy() error
-	// Ready is nil once the daemon has read its manifests and looked at tmux.
-	Ready() error
+	// HealthChecks are what the daemon's health is made of. It never waits.
+	HealthChecks() []Check
 }
 
 // Transcript is where what was said in a session is written down by its client.

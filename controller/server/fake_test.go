@@ -44,9 +44,9 @@ type fakeBackend struct {
 	// frames are sent to who follows; then it waits.
 	frames []LogFrame
 	// hook runs in every method first.
-	hook           func(method string)
-	healthy, ready error
-	journals       *Journals
+	hook     func(method string)
+	checks   []Check
+	journals *Journals
 }
 
 func newFake(names ...string) *fakeBackend {
@@ -246,8 +246,7 @@ func (f *fakeBackend) Status() DaemonStatus {
 	return DaemonStatus{Version: "v1", PID: 42, StartedAt: metav1.NewTime(epoch), Manifests: []string{"/m"}}
 }
 
-func (f *fakeBackend) Healthy() error { return f.healthy }
-func (f *fakeBackend) Ready() error   { return f.ready }
+func (f *fakeBackend) HealthChecks() []Check { return f.checks }
 
 // ask sends one request straight to the handler.
 func ask(t *testing.T, backend Backend, method, target string) *httptest.ResponseRecorder {

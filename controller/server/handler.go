@@ -115,6 +115,8 @@ func (h *handler) answer(r *http.Request) (a answer, err error) {
 	switch it := value.(type) {
 	case plainText:
 		return answer{code: code, contentType: contentText, body: []byte(it)}, nil
+	case codedText:
+		return answer{code: it.code, contentType: contentText, body: []byte(it.text)}, nil
 	case stream:
 		return answer{goesOn: it}, nil
 	case created:

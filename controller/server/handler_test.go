@@ -239,13 +239,6 @@ func TestTheDaemonSaysHowItIs(t *testing.T) {
 	require.NoError(t, json.Unmarshal(ask(t, f, http.MethodGet, "/statusz").Body.Bytes(), &status))
 	assert.Equal(t, 42, status.PID)
 	assert.Contains(t, ask(t, f, http.MethodGet, "/version").Body.String(), `"gitVersion":"v1"`)
-	assert.Equal(t, "ok\n", ask(t, f, http.MethodGet, "/healthz").Body.String())
-	assert.Equal(t, "ok\n", ask(t, f, http.MethodGet, "/readyz").Body.String())
-	f.healthy, f.ready = errBoom, errBoom
-	assert.Equal(t, int32(500), readStatus(t, ask(t, f, http.MethodGet, "/healthz")).Code)
-	assert.Equal(t, metav1.StatusReasonServiceUnavailable, readStatus(t, ask(t, f, http.MethodGet, "/readyz")).Reason)
-	f.ready = NewError(ReasonTmuxUnavailable, "", "tmux does not answer")
-	assert.Equal(t, ReasonTmuxUnavailable, readStatus(t, ask(t, f, http.MethodGet, "/readyz")).Reason)
 }
 
 func TestEveryReasonHasItsCode(t *testing.T) {

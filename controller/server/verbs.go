@@ -187,16 +187,6 @@ func (a api) prune(c call) (any, error) {
 
 func (a api) status(call) (any, error) { return a.backend.Status(), nil }
 
-func (a api) health(call) (any, error) { return plainText("ok\n"), a.backend.Healthy() }
-
-func (a api) ready(call) (any, error) {
-	err := a.backend.Ready()
-	if err != nil && ReasonOf(err) == metav1.StatusReasonUnknown {
-		err = NewError(metav1.StatusReasonServiceUnavailable, "", err.Error())
-	}
-	return plainText("ok\n"), err
-}
-
 func (a api) version(call) (any, error) {
 	return version.Info{
 		GitVersion: a.backend.Status().Version,

@@ -1,0 +1,56 @@
+// Copyright The muxlet Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Asked over the API's socket and over a listener of their own, they say the same.
+func TestHealthIsToldAsTheAPIServerOfKubernetesTellsIt(t *testing.T) {
+	pulse, tmux := Check{Name: "pulse", Live: true}, Check{Name: "tmux"}
+	stale, mute := Check{Name: "pulse", Live: true, Problem: "no worker of the loop was free for 62s"}, Check{Name: "tmux", Problem: "tmux does\nnot answer"}
+	for name, c := range map[string]struct {
+		checks []Check
+		target string
+		code   int
+		text   string
+	}{
+		"live":               {[]Check{pulse, tmux}, "/healthz", 200, "ok\n"},
+		"ready":              {[]Check{pulse, tmux}, "/readyz", 200, "ok\n"},
+		"live, each check":   {[]Check{pulse, tmux}, "/healthz?verbose", 200, "[+]pulse ok\nhealthz check passed\n"},
+		"ready, each check":  {[]Check{pulse, tmux}, "/readyz?verbose", 200, "[+]pulse ok\n[+]tmux ok\nreadyz check passed\n"},
+		"live without tmux":  {[]Check{pulse, mute}, "/healthz", 200, "ok\n"},
+		"ready without tmux": {[]Check{pulse, mute}, "/readyz", 503, "[+]pulse ok\n[-]tmux failed: tmux does not answer\nreadyz check failed\n"},
+		"not live":           {[]Check{stale, tmux}, "/healthz", 503, "[-]pulse failed: no worker of the loop was free for 62s\nhealthz check failed\n"},
+		"not live, not ready": {
+			[]Check{stale, tmux}, "/readyz?verbose=1", 503,
+			"[-]pulse failed: no worker of the loop was free for 62s\n[+]tmux ok\nreadyz check failed\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			f.checks = c.checks
+			alone := httptest.NewRecorder()
+			HealthHandler(f.HealthChecks).ServeHTTP(alone, httptest.NewRequest(http.MethodGet, c.target, http.NoBody))
+			for _, answer := range []*httptest.ResponseRecorder{alone, ask(t, f, http.MethodGet, c.target)} {
+				assert.Equal(t, c.code, answer.Code)
+				assert.Equal(t, c.text, answer.Body.String())
+				assert.Equal(t, contentText, answer.Header().Get("Content-Type"))
+			}
+		})
+	}
+}
+
+func TestTheListenerOfHealthServesNothingElse(t *testing.T) {
+	for _, target := range []string{"/", "/statusz", sessionsPath} {
+		answer := httptest.NewRecorder()
+		HealthHandler(newFake().HealthChecks).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, target, http.NoBody))
+		assert.Equal(t, http.StatusNotFound, answer.Code, target)
+	}
+}
