@@ -76,6 +76,8 @@ type MuxletConfiguration struct {
 	Notifications Notifications `json:"notifications"`
 	// Retention bounds what is kept.
 	Retention Retention `json:"retention"`
+	// Metrics are how what the daemon counts is told.
+	Metrics Metrics `json:"metrics"`
 	// Logging is the daemon's log on standard error.
 	Logging Logging `json:"logging"`
 }

@@ -22,8 +22,9 @@ type Inputs struct {
 	// Config, StateDir and RuntimeDir are the values of --config, --state-dir
 	// and --runtime-dir; nil when the flag was not given.
 	Config, StateDir, RuntimeDir *string
-	// TmuxServer is the value of --tmux-server; nil when the flag was not given.
-	TmuxServer *string
+	// TmuxServer and MetricsListen are the values of --tmux-server and --metrics-listen; nil
+	// when the flag was not given.
+	TmuxServer, MetricsListen *string
 	// Manifests are the values of --manifests; empty when it was not given.
 	Manifests []string
 	// LookupEnv reads an environment variable, as os.LookupEnv does. An empty
@@ -211,6 +212,7 @@ func (l *loader) overrides() error {
 		l.override("runtimeDir", &l.e.RuntimeDir, EnvRuntimeDir, "--runtime-dir", l.in.RuntimeDir),
 		l.overrideManifests(),
 		l.overrideTmux(),
+		l.overrideMetrics(),
 	)
 }
 

@@ -114,6 +114,7 @@ removal: {settle: 0s, guardMin: 1, guardPercent: 1}
 activity: {reportTTL: 2m, focusAfter: 100ms}
 notifications: {command: [~/bin/tell, "~", $BASE], on: [Stalled, InputRequired], minInterval: 0s, timeout: 1m, terminal: [OSC777, Bell]}
 retention: {events: 5, turns: 7, turnAge: 0s, turnBytes: 64Gi, archive: 24h, archiveBytes: 1Mi, screenBytes: 2Mi, reportSpool: 1Mi}
+metrics: {listen: "[::1]:9464"}
 logging: {format: json, verbosity: 2}
 `
 
@@ -149,6 +150,7 @@ func TestEverySettingIsRead(t *testing.T) {
 			Timeout: duration(time.Minute), Terminal: []spec.TerminalNotification{spec.TerminalOSC777, spec.TerminalBell},
 		},
 		Retention: Retention{Events: 5, Turns: 7, TurnBytes: resource.MustParse("64Gi"), Archive: duration(24 * time.Hour), ArchiveBytes: resource.MustParse("1Mi"), ScreenBytes: resource.MustParse("2Mi"), ReportSpool: resource.MustParse("1Mi")},
+		Metrics:   Metrics{Listen: "[::1]:9464"},
 		Logging:   Logging{Format: LogJSON, Verbosity: 2},
 	}
 	assert.Equal(t, want, e.MuxletConfiguration)
@@ -352,7 +354,7 @@ func TestMistakesOfTheFileAreToldAsThoseOfManifests(t *testing.T) {
 		want []string
 	}{
 		"unknown":           {header + "resyncPriod: 5s\n", []string{`f:3:1: resyncPriod: unknown field (did you mean "resyncPeriod"?)`}},
-		"of a later issue":  {header + "worktrees: {}\n", []string{"f:3:1: worktrees: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, sessionDefaults, tmux, scopes, resyncPeriod, observation, backOff, starts, massDeath, removal, activity, notifications, retention, logging"}},
+		"of a later issue":  {header + "worktrees: {}\n", []string{"f:3:1: worktrees: unknown field; the fields here are kind, apiVersion, manifests, stateDir, runtimeDir, defaultClientClassName, sessionDefaults, tmux, scopes, resyncPeriod, observation, backOff, starts, massDeath, removal, activity, notifications, retention, metrics, logging"}},
 		"level too high":    {header + "maxInFlight: 3\n", []string{`f:3:1: maxInFlight: unknown field (did you mean "starts.maxInFlight"?)`}},
 		"twice":             {header + "stateDir: /a\nstateDir: /b\n", []string{"f:4:1: stateDir: is given twice; the first is in line 3"}},
 		"manifest":          {"apiVersion: muxlet.dev/v1alpha1\nkind: Session\n", []string{`f:2:7: kind: "Session" is not known; the only kind here is MuxletConfiguration`}},

@@ -60,6 +60,7 @@ var restart = map[string]string{
 	"retention.archiveBytes":         "",
 	"retention.screenBytes":          "",
 	"retention.reportSpool":          "",
+	"metrics.listen":                 "",
 	"logging.format":                 "a log has one format from its first line to its last",
 	"logging.verbosity":              "",
 }

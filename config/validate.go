@@ -34,6 +34,7 @@ func Validate(c *MuxletConfiguration) field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("scopes"), c.Scopes,
 			fmt.Sprintf("%q is not one of %s, %s", c.Scopes, spec.ScopesAuto, spec.ScopesNever)))
 	}
+	errs = append(errs, validateMetrics(&c.Metrics, field.NewPath("metrics"))...)
 	if c.Logging.Format != LogText && c.Logging.Format != LogJSON {
 		errs = append(errs, field.Invalid(field.NewPath("logging", "format"), c.Logging.Format,
 			fmt.Sprintf("%q is not one of %s, %s", c.Logging.Format, LogText, LogJSON)))

@@ -77,6 +77,8 @@ retention:
   archiveBytes: 256Mi # default
   screenBytes: 256Mi # default
   reportSpool: 64Mi # default
+metrics:
+  listen: "" # default
 logging:
   format: text # default
   verbosity: 2 # file

@@ -53,6 +53,7 @@ func newDaemonCommand(g *globals) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&g.flags.tmuxServer, "tmux-server", "", "who executes the tmux server: Managed, this daemon; External, the unit of systemd that the settings name (default Managed)")
+	cmd.Flags().StringVar(&g.flags.metricsListen, "metrics-listen", "", "loopback address on which metrics and health are served too, such as 127.0.0.1:9464 (default none)")
 	cmd.Flags().BoolVar(&once, "once", false, "converge once and exit: 0 when every session has come to rest")
 	return cmd
 }
@@ -119,6 +120,7 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 	wg.Go(func() { serveAPI(ctx, settings.Paths.APISocket(), served{c, reloads}, log) })
 	wg.Go(func() { reloads.run(ctx, hangUp) })
 	wg.Go(func() { reloads.tmux.run(ctx) })
+	wg.Go(func() { reloads.watchers.run(ctx, server.Watchers(served{c, reloads})) })
 	wg.Go(func() { guard(ctx, held, cancel, log) })
 	result := make(chan error, 1)
 	if once {

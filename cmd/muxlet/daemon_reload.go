@@ -43,6 +43,8 @@ type reloader struct {
 	apply func(controller.Settings)
 	// tmux is the configuration of the tmux server.
 	tmux *tmuxConfiguration
+	// watchers are served metrics.
+	watchers *watchers
 
 	mu      sync.Mutex
 	running *config.Effective
@@ -66,7 +68,7 @@ func newReloader(g *globals, running *config.Effective, level *slog.LevelVar, re
 	if err != nil {
 		return nil, err
 	}
-	r := &reloader{inputs: in, flags: g.withFlags, log: log, level: level, recorder: recorder, running: running}
+	r := &reloader{inputs: in, flags: g.withFlags, log: log, level: level, recorder: recorder, running: running, watchers: newWatchers(running.Metrics.Listen, log)}
 	r.timeout.Store(int64(running.Tmux.Timeout.Duration))
 	return r, nil
 }
@@ -196,6 +198,7 @@ func (r *reloader) refuse(problems []string, asked bool) {
 func (r *reloader) putInForce(s *config.Effective) {
 	r.level.Set(levelOf(s.Logging))
 	r.timeout.Store(int64(s.Tmux.Timeout.Duration))
+	r.watchers.use(s.Metrics.Listen)
 	r.recorder.SetLimit(int(s.Retention.Events))
 	r.apply(controllerSettings(s))
 	remember(s, r.log)
@@ -262,7 +265,7 @@ func (s served) Status() server.DaemonStatus {
 	st := s.Controller.Status()
 	s.settings.mu.Lock()
 	defer s.settings.mu.Unlock()
-	st.Problems = slices.Concat(s.settings.problems, s.settings.tmux.Problems(), st.Problems)
+	st.Problems = slices.Concat(s.settings.problems, s.settings.tmux.Problems(), s.settings.watchers.Problems(), st.Problems)
 	return st
 }
 

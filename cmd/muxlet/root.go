@@ -25,7 +25,9 @@ type globals struct {
 		stateDir   string
 		runtimeDir string
 		tmuxServer string
-		verbosity  int32
+		// metricsListen is the loopback address of metrics.
+		metricsListen string
+		verbosity     int32
 	}
 
 	in          io.Reader

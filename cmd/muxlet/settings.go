@@ -38,7 +38,7 @@ func (g *globals) inputs() (config.Inputs, error) {
 		Config:     g.given("config", g.flags.config),
 		StateDir:   g.given("state-dir", g.flags.stateDir),
 		RuntimeDir: g.given("runtime-dir", g.flags.runtimeDir),
-		TmuxServer: g.given("tmux-server", g.flags.tmuxServer),
+		TmuxServer: g.given("tmux-server", g.flags.tmuxServer), MetricsListen: g.given("metrics-listen", g.flags.metricsListen),
 		Manifests:  g.flags.manifests,
 		LookupEnv:  g.lookupEnv,
 		Home:       g.home,
