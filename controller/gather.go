@@ -381,8 +381,7 @@ func blockCleared(b *record.Block) bool {
 	case spec.ReasonCommandNotExecutable:
 		return changedSince(b.LookedFor, b.At) || b.File != "" && executable(b.File)
 	case spec.ReasonResourcesUnsupported:
-		// One that has refused would do so again, until another one has taken its place.
-		return b.File == "" || listens(b.File) && (b.LookedFor == "" || changedSince(b.File, b.At))
+		return managerCleared(b)
 	case spec.ReasonEnvFileMissing:
 		_, err := os.Stat(b.File)
 		return err == nil

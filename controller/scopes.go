@@ -89,22 +89,7 @@ func (c *Controller) seeScopes(seen *plan.Seen, s *session, instance string) {
 	if r.Stop == nil && (r.Client != nil || r.Attempt != nil) {
 		return
 	}
-	scopes, err := c.Scopes.Of(instance)
-	if err != nil {
-		c.Log.V(1).Info("Scopes were not listed", "session", s.name, "err", err.Error())
-		return
-	}
-	for incarnation, scope := range scopes[r.UID] {
-		if !isOver(r, incarnation) {
-			continue
-		}
-		members, err := c.Scopes.Members(scope)
-		if err != nil {
-			c.Log.V(1).Info("Processes of a scope were not listed", "session", s.name, "scope", scope.Name, "err", err.Error())
-		}
-		seen.Remains = append(seen.Remains, members...)
-	}
-	seen.Remains = slices.DeleteFunc(seen.Remains, func(p observe.Process) bool {
+	seen.Remains = slices.DeleteFunc(c.membersOf(s, instance), func(p observe.Process) bool {
 		// A daemon that a person has started in a session's terminal may have started the
 		// tmux server there.
 		return p == seen.Server.Process || isClient(seen, p)
@@ -117,6 +102,28 @@ func (c *Controller) seeScopes(seen *plan.Seen, s *session, instance string) {
 			seen.TreeRunning = append(seen.TreeRunning, p)
 		}
 	}
+}
+
+// membersOf are the processes in scopes of the session's earlier clients, and of one that
+// is being ended.
+func (c *Controller) membersOf(s *session, instance string) []observe.Process {
+	scopes, err := c.Scopes.Of(instance)
+	if err != nil {
+		c.Log.V(1).Info("Scopes were not listed", "session", s.name, "err", err.Error())
+		return nil
+	}
+	var all []observe.Process
+	for incarnation, scope := range scopes[s.rec.UID] {
+		if !isOver(&s.rec, incarnation) {
+			continue
+		}
+		members, err := c.Scopes.Members(scope)
+		if err != nil {
+			c.Log.V(1).Info("Processes of a scope were not listed", "session", s.name, "scope", scope.Name, "err", err.Error())
+		}
+		all = append(all, members...)
+	}
+	return all
 }
 
 // isOver says whether the incarnation's scope is one of those that the record accounts for
@@ -167,6 +174,12 @@ func (c *Controller) tellScope(s *session, in plan.Input, p plan.Plan) {
 		e.Reason, e.Message = spec.ReasonResourcesIgnored, "The client runs without its limits (spec.resources): "+problem
 	}
 	c.tell(s.name, s.rec.UID, e)
+}
+
+// managerCleared says whether a launcher might get its scope now. A manager that has
+// refused would do so again, until another one has taken its place.
+func managerCleared(b *record.Block) bool {
+	return b.File == "" || listens(b.File) && (b.LookedFor == "" || changedSince(b.File, b.At))
 }
 
 // listens says whether somebody listens on a Unix socket.
