@@ -34,17 +34,17 @@ var masked = []string{
 	"systemd-networkd.service", "systemd-networkd.socket", "systemd-pcrphase-sysinit.service", "systemd-pcrphase.service",
 	"systemd-pstore.service", "systemd-random-seed.service", "systemd-remount-fs.service", "systemd-repart.service",
 	"systemd-resolved.service", "systemd-sysctl.service", "systemd-sysusers.service", "systemd-timesyncd.service",
-	"systemd-udev-trigger.service", "systemd-udevd.service", "systemd-udevd-control.socket", "systemd-udevd-kernel.socket",
+	"systemd-ask-password-wall.path", "systemd-ask-password-console.path", "systemd-udev-trigger.service", "systemd-udevd.service", "systemd-udevd-control.socket", "systemd-udevd-kernel.socket",
 	"timers.target", "veritysetup.target",
 }
 
-// target is what a box boots: what a person's service manager needs, and nothing of
-// what the machine below happens to have installed.
+// target is what a box boots: multi-user.target without what the machine below happens
+// to have enabled, and a person's service manager.
 const target = `[Unit]
 Description=A box with systemd
-Requires=basic.target dbus.socket systemd-logind.service systemd-user-sessions.service
+Requires=multi-user.target dbus.socket systemd-logind.service systemd-user-sessions.service
 Wants=dbus.service
-After=basic.target dbus.service systemd-logind.service systemd-user-sessions.service
+After=multi-user.target dbus.service systemd-logind.service systemd-user-sessions.service
 AllowIsolate=yes
 `
 
@@ -66,12 +66,8 @@ func (b *Box) fillDisk(users []User) error {
 			return err
 		}
 	}
-	for _, unit := range masked {
-		link := b.Path("/etc/systemd/system/" + unit)
-		_ = os.Remove(link) // there is none, mostly
-		if err := os.Symlink("/dev/null", link); err != nil {
-			return fmt.Errorf("mask %s: %w", unit, err)
-		}
+	if err := b.disableAll(); err != nil {
+		return err
 	}
 	// Who lingers on the machine below does not here.
 	if err := os.RemoveAll(b.Path("/var/lib/systemd/linger")); err != nil {
@@ -80,6 +76,44 @@ func (b *Box) fillDisk(users []User) error {
 	for _, user := range users {
 		if err := b.addUser(user); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// disableAll takes away what is enabled on the machine below, and masks what a box
+// cannot have.
+func (b *Box) disableAll() error {
+	for _, pattern := range []string{"/etc/systemd/system/*.wants", "/etc/systemd/system/*.requires", "/etc/systemd/user/*.wants"} {
+		enabled, err := filepath.Glob(b.Path(pattern))
+		if err != nil {
+			return fmt.Errorf("make the disk: %w", err)
+		}
+		for _, directory := range enabled {
+			if err := os.RemoveAll(directory); err != nil {
+				return fmt.Errorf("disable what is enabled below: %w", err)
+			}
+		}
+	}
+	// Generators make units of the machine's disks, terminals and init scripts.
+	generators, err := filepath.Glob(b.Path("/usr/lib/systemd/system-generators/*"))
+	if err != nil {
+		return fmt.Errorf("make the disk: %w", err)
+	}
+	masks := make([]string, 0, len(masked)+len(generators))
+	for _, generator := range generators {
+		masks = append(masks, "/etc/systemd/system-generators/"+filepath.Base(generator))
+	}
+	for _, unit := range masked {
+		masks = append(masks, "/etc/systemd/system/"+unit)
+	}
+	for _, path := range masks {
+		if err := os.MkdirAll(b.Path(filepath.Dir(path)), 0o755); err != nil {
+			return fmt.Errorf("mask %s: %w", path, err)
+		}
+		_ = os.Remove(b.Path(path)) // there is none, mostly
+		if err := os.Symlink("/dev/null", b.Path(path)); err != nil {
+			return fmt.Errorf("mask %s: %w", path, err)
 		}
 	}
 	return nil

@@ -22,6 +22,11 @@ const (
 	root      = diskMount + "/root"
 )
 
+// BootIDFile has the boot id in the box. It lies above the kernel's, and not in the new
+// /proc that a unit with ProtectKernelTunables= and the like gets: such a unit wants
+// BindReadOnlyPaths=/run/boot_id:/proc/sys/kernel/random/boot_id.
+const BootIDFile = "/run/boot_id"
+
 // keepDisk mounts the box's disk in a mount namespace of its own, says so by a byte on
 // standard output, and keeps it until standard input ends. The layer is in memory since an overlay's
 // layer below its own lower directory is refused (ELOOP), and so that nothing of it
@@ -103,10 +108,10 @@ func mountMachine(bootID string) error {
 	if err := makeDev(in, bind); err != nil {
 		return err
 	}
-	if err := os.WriteFile(in("/run/boot_id"), []byte(bootID+"\n"), 0o444); err != nil {
+	if err := os.WriteFile(in(BootIDFile), []byte(bootID+"\n"), 0o444); err != nil {
 		return fmt.Errorf("write the boot id: %w", err)
 	}
-	random := mount{from: in("/run/boot_id"), to: in("/proc/sys/kernel/random/boot_id"), flags: unix.MS_BIND}
+	random := mount{from: in(BootIDFile), to: in("/proc/sys/kernel/random/boot_id"), flags: unix.MS_BIND}
 	if err := mountAll([]mount{random}); err != nil {
 		return err
 	}
