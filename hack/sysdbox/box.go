@@ -44,6 +44,7 @@ type Box struct {
 	exec   *os.File
 	boots  int
 	bootID string
+	closed bool
 	// console is what PID 1 said before it had a journal.
 	console *bytes.Buffer
 }
@@ -61,8 +62,28 @@ func Missing() error {
 			return fmt.Errorf("a box with systemd needs %s: %w", program, err)
 		}
 	}
+	for what, patterns := range parts {
+		if err := anyOf(patterns); err != nil {
+			return fmt.Errorf("a box with systemd needs %s: %w", what, err)
+		}
+	}
 	_, err := cgroupRoot()
 	return err
+}
+
+// parts that a user's manager needs, by what they are: patterns of their files.
+var parts = map[string][]string{
+	"libpam-systemd":    {"/usr/lib*/security/pam_systemd.so", "/usr/lib*/*/security/pam_systemd.so"},
+	"dbus-user-session": {"/usr/lib/systemd/user/dbus.socket"},
+}
+
+func anyOf(patterns []string) error {
+	for _, pattern := range patterns {
+		if found, err := filepath.Glob(pattern); err != nil || len(found) > 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("none of %s is there", strings.Join(patterns, ", "))
 }
 
 func find(paths []string) (string, error) {
@@ -267,8 +288,12 @@ func (b *Box) off() error {
 	return b.cgroup.clear()
 }
 
-// Close ends the box and removes all that is of it.
+// Close ends the box and removes all that is of it. A second one does nothing.
 func (b *Box) Close() error {
+	if b.closed {
+		return nil
+	}
+	b.closed = true
 	err := b.PowerCut()
 	if b.keeper != nil {
 		b.keeper.end()
