@@ -38,14 +38,15 @@ func (s *service) endsWithUninstall() {
 	assert.Empty(s, s.unitFiles())
 	assert.Empty(s, s.panes())
 	assert.Empty(s, s.alive(before.panes))
+	assert.Empty(s, s.systemctl("list-units", "--no-legend", "muxlet*.service", "muxlet*.socket", "muxlet*.scope").out)
 	for _, path := range []string{"/.config/muxlet/sessions/plain.yaml", "/.local/state/muxlet/instance"} {
 		_, err := os.Stat(s.box.Path(s.home() + path))
 		assert.NoError(s, err)
 	}
 }
 
-// unitFiles of muxlet's that the manager knows.
+// unitFiles of muxlet's that the manager knows; the scopes of clients that go on have none.
 func (s *service) unitFiles() string {
 	s.Helper()
-	return s.systemctl("list-unit-files", "--no-legend", "muxlet*").out
+	return s.systemctl("list-unit-files", "--no-legend", "muxlet*.service", "muxlet*.socket", "muxlet*.slice").out
 }
