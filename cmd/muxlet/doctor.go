@@ -174,7 +174,9 @@ func (p *patient) lookAtDaemon(ctx context.Context) {
 	}
 	notes := unusedSettings(ctx, p.settings)
 	for _, s := range p.settings.Settings() {
-		if note, ok := notes[s.Name]; ok {
+		// Its unit says who executes the tmux server.
+		byUnit := s.Name == "tmux.server" || s.Name == "tmux.unit"
+		if note, ok := notes[s.Name]; ok && !byUnit {
 			p.found(levelWarning, areaSettings, "", "%s: %s", s.Name, note)
 		}
 	}

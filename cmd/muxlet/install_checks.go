@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -48,14 +49,30 @@ func (s *setup) possible(ctx context.Context) error {
 // otherDaemon names a daemon on the same state that is not the unit's: two would fight for
 // its lock, and the unit would fail again and again.
 func (s *setup) otherDaemon(ctx context.Context) error {
-	if s.system || s.noStart {
+	if s.noStart {
 		return nil
 	}
-	holder := holderOfLock(s.settings.Paths.StateLock())
+	if !s.system {
+		return s.otherDaemonOn(ctx, s.settings.Paths, systemd.UnitNames(false, ""))
+	}
+	for _, name := range s.users {
+		u, err := s.lookupUser(name)
+		if err != nil {
+			return fmt.Errorf("user %s is not known here: %w", name, err)
+		}
+		usual := config.Paths{StateDir: filepath.Join(u.HomeDir, ".local/state/muxlet")}
+		if err := s.otherDaemonOn(ctx, usual, systemd.UnitNames(true, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *setup) otherDaemonOn(ctx context.Context, paths config.Paths, names systemd.Names) error {
+	holder := holderOfLock(paths.StateLock())
 	if holder == 0 {
 		return nil
 	}
-	names := systemd.UnitNames(false, "")
 	if state, err := s.state(ctx, names.Daemon); err == nil && state.mainPID == holder {
 		return nil
 	}
@@ -63,8 +80,12 @@ func (s *setup) otherDaemon(ctx context.Context) error {
 	if unit := unitOf(holder); unit.Service() {
 		by = "is " + unit.Name
 	}
-	return fmt.Errorf("a muxlet daemon that %s (pid %d) keeps the sessions of %s: stop it (kill %d; the sessions go on) and run this again",
-		by, holder, s.settings.StateDir, holder)
+	stop := fmt.Sprintf("kill %d", holder)
+	if unit := unitOf(holder); unit.Service() {
+		stop = strings.Join(systemctl{system: !unit.User}.words("disable", "--now", unit.Name), " ")
+	}
+	return fmt.Errorf("a muxlet daemon that %s (pid %d) keeps the sessions of %s: stop it (%s; the sessions go on) and run this again",
+		by, holder, paths.StateDir, stop)
 }
 
 // holderOfLock is the pid of the daemon that holds a lock; 0 when nobody does.

@@ -62,14 +62,19 @@ func (s *setup) program() (string, error) {
 		return "", fmt.Errorf("find the muxlet program: %w", err)
 	}
 	for _, path := range []string{called, target} {
-		if strings.Contains(path, "/go-build") || slices.ContainsFunc(passing, func(dir string) bool { return strings.HasPrefix(path, dir+"/") }) {
+		if !s.stays(path) {
 			return "", fmt.Errorf("%s does not stay there: put muxlet where it does, such as %s, and run that one", path, s.goodPlace())
 		}
 	}
 	if s.system {
-		return called, reachable(target)
+		return called, s.reachable(target)
 	}
 	return called, nil
+}
+
+// staying says whether a file is still there after the next boot.
+func staying(path string) bool {
+	return !strings.Contains(path, "/go-build") && !slices.ContainsFunc(passing, func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 }
 
 func (s *setup) goodPlace() string {

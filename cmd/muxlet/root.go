@@ -44,6 +44,10 @@ type globals struct {
 	lookupUser func(name string) (*user.User, error)
 	called     func() (string, error)
 	root       string
+	// stays says whether a program is there after the next boot, reachable why other users
+	// cannot execute it.
+	stays     func(path string) bool
+	reachable func(path string) error
 	// interactive says whether in is a terminal, colour whether out shows colours;
 	// nil is no.
 	interactive, colour func() bool
@@ -82,6 +86,8 @@ func newGlobals() *globals {
 		account:     user.Current,
 		lookupUser:  user.Lookup,
 		called:      calledAs,
+		stays:       staying,
+		reachable:   reachable,
 		interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
 		colour:      func() bool { return colourful(os.Stdout, os.LookupEnv) },
 		progress:    func() bool { return term.IsTerminal(int(os.Stderr.Fd())) },

@@ -22,8 +22,19 @@ func (s *setup) uninstall(ctx context.Context) error {
 	if s.system && len(s.users) == 0 {
 		s.users = s.enabledUsers()
 	}
+	if s.endSessions {
+		// It would bring them back.
+		if err := s.otherDaemon(ctx); err != nil {
+			return err
+		}
+	}
 	for _, names := range s.instances() {
 		if err := s.bringDown(ctx, names); err != nil {
+			return err
+		}
+	}
+	if s.endSessions {
+		if err := s.endRest(ctx); err != nil {
 			return err
 		}
 	}
@@ -56,7 +67,7 @@ func (s *setup) bringDown(ctx context.Context, names systemd.Names) error {
 		if err != nil {
 			return err
 		}
-		if state.loaded {
+		if state.loaded && state.enabled != "" {
 			there = append(there, unit)
 		}
 		if unit != names.Tmux && (state.loaded || state.active == "active") {
@@ -87,10 +98,12 @@ func (s *setup) endServer(ctx context.Context, names systemd.Names) error {
 		return s.do(ctx, "stop", names.Tmux)
 	}
 	dir := filepath.Join(s.passingDir(), names.Tmux+".d")
-	defer func() { _ = os.RemoveAll(dir) }()
+	dropIn := filepath.Join(dir, "50-uninstall.conf")
+	// The directory goes only when nothing else is in it.
+	defer func() { _, _ = os.Remove(dropIn), os.Remove(dir) }()
 	err = os.MkdirAll(dir, 0o755)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "50-uninstall.conf"), []byte("[Unit]\nRefuseManualStop=no\n"), 0o644)
+		err = os.WriteFile(dropIn, []byte("[Unit]\nRefuseManualStop=no\n"), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("let %s be stopped: %w", names.Tmux, cause(err))
