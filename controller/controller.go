@@ -182,6 +182,9 @@ type Options struct {
 	// ClaimInstance makes sure that no other daemon acts for the instance. Its error
 	// ends this one.
 	ClaimInstance func(instance string) error
+	// SharedUnit names the unit of systemd that both this daemon and the tmux server are in, so
+	// that they end together; empty when each ends by itself. nil: that is not known.
+	SharedUnit func(server observe.Process) string
 	// TmuxConfiguration names the configuration that the tmux server is to have; nil, or an
 	// empty name, leaves a server of ours with the one that it has.
 	TmuxConfiguration func() string

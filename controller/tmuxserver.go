@@ -46,6 +46,8 @@ type serverState struct {
 	// noneProven is true once the process table was searched in vain for a server,
 	// until one answers.
 	noneProven bool
+	// unitOf is the server of which it was found out whose unit it is in.
+	unitOf observe.Process
 	// repairTold is the trouble of which an event told, until the server answers.
 	repairTold string
 	// configured is what a server was given last, by which process, and when.
@@ -109,6 +111,7 @@ func (c *Controller) reconcileServer(ctx context.Context) {
 			c.queue.AddAfter(serverKey, after)
 		}
 	case observe.ServerRunning:
+		c.tellSharedUnit(snap.view.Listing.Server)
 		c.configureServer(ctx, snap.view.Listing)
 		c.mu.Lock()
 		c.server.failures, c.server.failure, c.server.wanted = 0, "", false

@@ -10,6 +10,7 @@ import (
 
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller/plan"
+	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -59,4 +60,24 @@ func (c *Controller) untilAnswer(left time.Duration) time.Duration {
 		return min(left, unitPoll)
 	}
 	return left
+}
+
+// tellSharedUnit tells of a server that systemd would end with this daemon, once for each
+// server: a crash or a restart of the daemon would be the end of every client.
+func (c *Controller) tellSharedUnit(s observe.Server) {
+	c.mu.Lock()
+	known := c.SharedUnit == nil || c.server.unitOf == s.Process
+	c.server.unitOf = s.Process
+	c.mu.Unlock()
+	if known {
+		return
+	}
+	unit := c.SharedUnit(s.Process)
+	if unit == "" {
+		return
+	}
+	message := fmt.Sprintf("The tmux server (pid %d) is in this daemon's own unit %s: every session would end with the daemon; \"muxlet install\" gives the server a unit of its own, and the next server is in it",
+		s.Process.PID, unit)
+	c.Log.Error(nil, "Tmux server would end with the daemon", "serverPID", s.Process.PID, "unit", unit)
+	c.tell("", "", plan.Event{Type: plan.Warning, Reason: spec.ReasonServerSharesUnit, Message: message})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/muxlet/muxlet/actuate"
 	"github.com/muxlet/muxlet/controller"
 	"github.com/muxlet/muxlet/controller/envtest"
+	"github.com/muxlet/muxlet/observe"
 	"github.com/muxlet/muxlet/spec"
 )
 
@@ -114,4 +115,26 @@ func TestAUnitThatBringsNoServerIsTold(t *testing.T) {
 	e.OnAct(owner(e))
 	e.WaitFor("work", envtest.Running)
 	require.Len(t, e.Servers(), 1)
+}
+
+// A server in the daemon's own unit ends with the daemon: that is told once for each server.
+func TestAServerInTheDaemonsOwnUnitIsToldOnce(t *testing.T) {
+	t.Parallel()
+	e := envtest.Start(t, envtest.Config{Adjust: func(o *controller.Options) {
+		o.SharedUnit = func(observe.Process) string { return "mine.service" }
+	}})
+	e.Run("work")
+	told := func() (n int32) {
+		for _, event := range e.Events("", spec.ReasonServerSharesUnit) {
+			assert.Equal(t, "Warning", event.Type)
+			assert.Contains(t, event.Message, "in this daemon's own unit mine.service")
+			n += max(event.Count, 1)
+		}
+		return n
+	}
+	e.Eventually("it is told", func() bool { return told() == 1 })
+	e.Run("another")
+	assert.EqualValues(t, 1, told())
+	e.KillServer()
+	e.Eventually("it is told of the next server", func() bool { return told() == 2 })
 }

@@ -377,6 +377,9 @@ const (
 	ReasonServerStarted = "ServerStarted"
 	// ReasonServerLost: the recorded tmux server is proven dead.
 	ReasonServerLost = "ServerLost"
+	// ReasonServerSharesUnit: the tmux server is in the daemon's own unit of systemd, and
+	// would end with it.
+	ReasonServerSharesUnit = "ServerSharesUnit"
 	// ReasonServerKept: the tmux server was told to end by itself, and was told
 	// otherwise.
 	ReasonServerKept = "ServerKept"

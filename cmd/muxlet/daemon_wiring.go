@@ -97,7 +97,7 @@ func (g *globals) newController(s *config.Effective, reloads *reloader, recorder
 		Processes: process.Table{LeasePath: func(uid string) string { return launch.LeasePath(s.RuntimeDir, uid) }},
 		Receipts:  launch.Receipts{StateDir: s.StateDir}, Deaths: deaths, Limits: process.Limits, Scopes: groups,
 		Clients: &observeclient.Eyes{}, Prober: probe.Runner{}, Reports: reports, Hooks: client.Hooks{Self: self, StateDir: s.StateDir},
-		ClaimInstance: instance.claim, TmuxConfiguration: configuration.Name, ShowWaitingAfter: showWaitingAfter, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
+		ClaimInstance: instance.claim, SharedUnit: sharedUnit, TmuxConfiguration: configuration.Name, ShowWaitingAfter: showWaitingAfter, PrepareRuntime: wire.prepareRuntime, NewActuator: wire.actuator,
 		Workspaces: &workspace.Directories{Lookup: g.lookupEnv},
 		Notifier:   notify.Person{Environ: g.environ(), Home: g.home, Conn: conn},
 		Store:      record.NewStore(s.StateDir), Recorder: recorder, TurnStore: turn.NewStore(s.StateDir, wallClock, reloads.turnLimits),

@@ -48,6 +48,7 @@ type finding struct {
 const (
 	areaSettings = "settings"
 	areaDaemon   = "daemon"
+	areaSystemd  = "systemd"
 	areaTmux     = "tmux"
 	areaSockets  = "sockets and directories"
 	areaPrograms = "shell and programs"
@@ -77,8 +78,8 @@ func newDoctorCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what keeps sessions from running, and say how to mend it",
-		Long: "Looks at the settings, the daemon, tmux and its known faults, sockets, permissions, the PATH that\n" +
-			"the shell gives and whether each class's program is found there, limits, the disk, the clock, and\n" +
+		Long: "Looks at the settings, the daemon, its units of systemd, tmux and its known faults, sockets, permissions,\n" +
+			"the PATH that the shell gives and whether each class's program is found there, limits, the disk, the clock, and\n" +
 			"servers that were left behind. Changes nothing; needs no daemon.\n\n" +
 			"Exit code 1: something keeps sessions from running. Warnings and notes alone are exit code 0.",
 		Example: "  muxlet doctor\n  muxlet doctor -o json",
@@ -118,6 +119,7 @@ func (p *patient) examine(ctx context.Context, output string) error {
 	reader := manifest.Reader{Defaults: settings.Sessions}
 	p.reading = reader.Read(settings.Manifests)
 	p.lookAtDaemon(ctx)
+	p.lookAtSystemd(ctx)
 	p.lookAtTmux(ctx)
 	p.lookAtInclude()
 	p.lookAtSockets()
@@ -207,7 +209,7 @@ func (p *patient) tell(output string) error {
 
 func (p *patient) print() error {
 	var out strings.Builder
-	for _, area := range []string{areaSettings, areaDaemon, areaTmux, areaSockets, areaPrograms, areaLimits, areaDisk, areaServers} {
+	for _, area := range []string{areaSettings, areaDaemon, areaSystemd, areaTmux, areaSockets, areaPrograms, areaLimits, areaDisk, areaServers} {
 		first := true
 		for _, f := range p.findings {
 			if f.Area != area {

@@ -304,7 +304,7 @@ func (p *patient) lookAtServers() {
 	before := len(p.findings)
 	for _, s := range servers {
 		dir, name := filepath.Split(s.Socket)
-		if name != filepath.Base(p.settings.Paths.TmuxSocket()) || filepath.Base(s.Conf) != tmuxConf {
+		if name != filepath.Base(p.settings.Paths.TmuxSocket()) || filepath.Base(s.Conf) != tmuxConf && s.Conf != unitConf {
 			continue
 		}
 		ours := s.Socket == p.settings.Paths.TmuxSocket()

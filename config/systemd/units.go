@@ -82,8 +82,13 @@ func Units(s Settings) ([]File, error) {
 	}
 	var out []File
 	for _, w := range wanted {
+		text, err := files.ReadFile("units/" + w.template + ".tmpl")
+		if err != nil {
+			return nil, fmt.Errorf("render unit %s: %w", w.name, err)
+		}
 		var b bytes.Buffer
-		t, err := template.ParseFS(files, "units/"+w.template+".tmpl")
+		b.WriteString(editionStart + edition(text) + "\n")
+		t, err := template.New(w.name).Parse(string(text))
 		if err == nil {
 			err = t.Execute(&b, view{s})
 		}
@@ -93,6 +98,22 @@ func Units(s Settings) ([]File, error) {
 		out = append(out, File{Name: w.name, Content: Mark(b.Bytes())})
 	}
 	return out, nil
+}
+
+// editionStart begins the line that says of which template a file is.
+const editionStart = "# Edition "
+
+// edition tells one text of a template from another one.
+func edition(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
+// Current says whether a file is of the template that this muxlet would use for it, whatever
+// was filled in.
+func Current(name string, file []byte) bool {
+	text, err := files.ReadFile("units/" + strings.Replace(name, "@", "", 1) + ".tmpl")
+	return err == nil && bytes.Contains(file, []byte("\n"+editionStart+edition(text)+"\n"))
 }
 
 // view is what the templates see.

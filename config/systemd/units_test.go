@@ -88,6 +88,18 @@ func TestALongRuntimeDirectoryHasItsSocketsElsewhere(t *testing.T) {
 	assert.Contains(t, units["muxlet-tmux.service"], " -S /tmp/muxlet-2001/")
 }
 
+func TestAFileOfAnOlderTemplateIsKnown(t *testing.T) {
+	for _, s := range []Settings{user(), {System: true, Binary: "/usr/bin/muxlet", Tmux: "/usr/bin/tmux"}} {
+		names := UnitNames(s.System, "")
+		units := rendered(t, s)
+		for _, name := range []string{names.Daemon, names.Tmux, names.Socket, names.Slice} {
+			assert.True(t, Current(name, []byte(units[name])), name)
+			assert.False(t, Current(name, []byte(strings.Replace(units[name], editionStart, editionStart+"0", 1))), name)
+		}
+	}
+	assert.False(t, Current("other.service", nil))
+}
+
 func TestAnEditedFileIsKnown(t *testing.T) {
 	file := Mark([]byte("[Unit]\n"))
 	assert.False(t, Edited(file))
