@@ -12,20 +12,37 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// Address is where the bus of the systemd manager of the user uid is: what the
-// environment names, which lookup reads, else where a login of that user would find it, so
-// that a system service of a user who lingers finds it too. Without one it is empty, and
-// why is half a sentence. Nobody is asked: whether somebody answers there is found out by
-// who enters a scope.
-func Address(lookup func(string) (string, bool), uid int) (address, why string) {
+// lingering has a file for each user whose manager runs without a login; see
+// loginctl(1).
+const lingering = "/var/lib/systemd/linger"
+
+// User is whose systemd manager is meant.
+type User struct {
+	UID  int
+	Name string
+}
+
+// Address is where the bus of the systemd manager of a user is: what the environment
+// names, which lookup reads, else where a login of that user would find it. That is for a
+// system service: its clients would end with the user's last login, unless she lingers.
+// Without one it is empty, and why is half a sentence. Nobody is asked: whether somebody
+// answers there is found out by who enters a scope.
+func Address(lookup func(string) (string, bool), user User) (address, why string) {
+	return addressOf(lookup, user, lingering)
+}
+
+func addressOf(lookup func(string) (string, bool), user User, lingering string) (address, why string) {
 	if given, _ := lookup("DBUS_SESSION_BUS_ADDRESS"); given != "" {
 		return judge(given)
 	}
 	dir, _ := lookup("XDG_RUNTIME_DIR")
-	if dir == "" {
-		dir = fmt.Sprintf("/run/user/%d", uid)
+	if dir != "" {
+		return judge("unix:path=" + dbus.EscapeBusAddressValue(filepath.Join(dir, "bus")))
 	}
-	return judge("unix:path=" + dbus.EscapeBusAddressValue(filepath.Join(dir, "bus")))
+	if _, err := os.Stat(filepath.Join(lingering, user.Name)); user.Name == "" || err != nil {
+		return "", "XDG_RUNTIME_DIR is not set, and the manager of this user does not outlive a logout (loginctl enable-linger)"
+	}
+	return judge(fmt.Sprintf("unix:path=/run/user/%d/bus", user.UID))
 }
 
 func judge(address string) (string, string) {

@@ -33,25 +33,29 @@ func TestTheBusIsWhereTheEnvironmentOrALoginHasIt(t *testing.T) {
 			return "", false
 		}
 	}
-	const nobody = 4_000_000
+	nobody := User{4_000_000, "nobody"}
+	lingering := t.TempDir()
 	for name, c := range map[string]struct {
 		lookup       func(string) (string, bool)
 		path, reason string
 	}{
-		"runtime directory":       {env("XDG_RUNTIME_DIR", dir), socket, ""},
-		"address":                 {env("DBUS_SESSION_BUS_ADDRESS", "unix:path="+socket+",guid=0", "XDG_RUNTIME_DIR", "/other"), socket, ""},
-		"an address goes first":   {env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/none", "XDG_RUNTIME_DIR", dir), "", "there is no bus of this user at /none"},
-		"no bus":                  {env("XDG_RUNTIME_DIR", "/other"), "", "there is no bus of this user at /other/bus"},
-		"no socket":               {env("DBUS_SESSION_BUS_ADDRESS", "unix:path="+file), "", file + " is no socket"},
-		"another machine":         {env("DBUS_SESSION_BUS_ADDRESS", "tcp:host=a,port=1"), "", "the bus that DBUS_SESSION_BUS_ADDRESS names is not on this machine"},
-		"nothing, and no manager": {env(), "", "there is no bus of this user at /run/user/4000000/bus"},
+		"runtime directory":     {env("XDG_RUNTIME_DIR", dir), socket, ""},
+		"address":               {env("DBUS_SESSION_BUS_ADDRESS", "unix:path="+socket+",guid=0", "XDG_RUNTIME_DIR", "/other"), socket, ""},
+		"an address goes first": {env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/none", "XDG_RUNTIME_DIR", dir), "", "there is no bus of this user at /none"},
+		"no bus":                {env("XDG_RUNTIME_DIR", "/other"), "", "there is no bus of this user at /other/bus"},
+		"no socket":             {env("DBUS_SESSION_BUS_ADDRESS", "unix:path="+file), "", file + " is no socket"},
+		"another machine":       {env("DBUS_SESSION_BUS_ADDRESS", "tcp:host=a,port=1"), "", "the bus that DBUS_SESSION_BUS_ADDRESS names is not on this machine"},
+		"nobody lingers":        {env(), "", "XDG_RUNTIME_DIR is not set, and the manager of this user does not outlive a logout (loginctl enable-linger)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address, why := Address(c.lookup, nobody)
+			address, why := addressOf(c.lookup, nobody, lingering)
 			assert.Equal(t, c.reason, why)
 			assert.Equal(t, c.path, SocketOf(address))
 		})
 	}
+	require.NoError(t, os.WriteFile(filepath.Join(lingering, "nobody"), nil, 0o600))
+	_, why := addressOf(env(), nobody, lingering)
+	assert.Equal(t, "there is no bus of this user at /run/user/4000000/bus", why, "it would be there")
 	address, why := Address(env("DBUS_SESSION_BUS_ADDRESS", "unix:abstract=/tmp/dbus-x"), nobody)
 	assert.Empty(t, why, "what is in no directory is found out when it is used")
 	assert.NotEmpty(t, address)

@@ -4,7 +4,9 @@
 package main
 
 import (
+	"os/user"
 	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,11 +21,11 @@ type scopes struct {
 	cgroup.Tree
 	*cgroup.Watcher
 	lookup func(string) (string, bool)
-	uid    int
+	user   scope.User
 }
 
 // Bus is controller.Scopes'.
-func (s scopes) Bus() (address, why string) { return scope.Address(s.lookup, s.uid) }
+func (s scopes) Bus() (address, why string) { return scope.Address(s.lookup, s.user) }
 
 // newScopes finds the control groups of this system; nil where it has none. What the
 // kernel ends in them goes unnoticed where the system gives no notices.
@@ -36,5 +38,9 @@ func (g *globals) newScopes(log logr.Logger) (found controller.Scopes, closeAll 
 	if err != nil {
 		log.Error(err, "Control groups are not watched, an end for want of memory is told as any other")
 	}
-	return scopes{tree, watcher, g.lookupEnv, g.uid}, func() { _ = watcher.Close() }
+	who := scope.User{UID: g.uid}
+	if u, err := user.LookupId(strconv.Itoa(g.uid)); err == nil {
+		who.Name = u.Username
+	}
+	return scopes{tree, watcher, g.lookupEnv, who}, func() { _ = watcher.Close() }
 }
