@@ -8,7 +8,7 @@ PACKAGES ?= ./...
 GO_BUILD = CGO_ENABLED=0 go build -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help build run stop test e2e e2e-agents bench verify ci generate update lint clean
+.PHONY: help build run stop test e2e e2e-agents e2e-systemd bench verify ci generate update lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -33,13 +33,16 @@ e2e: build ## run the tests that drive the built binary
 e2e-agents: build ## run the agents' tests with the real Claude Code and Codex, from npm
 	@hack/e2e-agents.sh
 
+e2e-systemd: build ## run the tests on a booted systemd, in namespaces; needs root
+	@hack/e2e-systemd.sh
+
 bench: ## measure muxlet beside its floors (QUICK=1 to see that it runs, README=1 to write the README's table)
 	@hack/bench.sh
 
 verify: ## check formatting, headers, imports, sizes, modules, generated code, linters, other platforms
 	@hack/verify.sh
 
-ci: verify test e2e e2e-agents ## what CI runs: verify, test, e2e, e2e-agents
+ci: verify test e2e e2e-systemd e2e-agents ## what CI runs: verify, test, e2e, e2e-systemd, e2e-agents
 
 generate: ## write the generated code anew
 	@hack/update-generated.sh

@@ -33,7 +33,7 @@ imports() {
     local system
     for system in linux darwin; do
         # shellcheck disable=SC2016 # the template has variables of its own
-        GOOS=$system go list -e -tags e2e -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}' ./...
+        GOOS=$system go list -e -tags e2e,systemd -f '{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}' ./...
     done | sed '/^$/d' | LC_ALL=C sort -u
 }
 
@@ -127,6 +127,6 @@ while IFS= read -r package; do
         util | utils | common | helper | helpers | types | manager)
             complain "$package: the name says nothing about what is in it" ;;
     esac
-done < <(go list -e -tags e2e ./...)
+done < <(go list -e -tags e2e,systemd ./...)
 
 exit "$failed"

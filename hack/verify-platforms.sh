@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 for platform in darwin/amd64 darwin/arm64 linux/arm64; do
     export GOOS=${platform%/*} GOARCH=${platform#*/}
     tags=()
-    if [[ $GOOS == linux ]]; then tags=(-tags e2e); fi
+    if [[ $GOOS == linux ]]; then tags=(-tags "e2e,systemd"); fi
     started=$SECONDS
     go build -buildvcs=false ./...
     go vet "${tags[@]+"${tags[@]}"}" ./...
