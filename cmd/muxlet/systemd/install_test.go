@@ -56,6 +56,43 @@ func TestTheSystemsManagerRunsMuxletForAUser(t *testing.T) {
 	s.in("ended", (*service).endsWithUninstall)
 }
 
+// A person who began by hand installs muxlet later: her sessions go on in the tmux
+// server that they have, until that ends.
+func TestWhatWasStartedByHandIsTakenOverAsItIs(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, sysdbox.User{Name: "alice", UID: 2001, Linger: true})
+	m.boot()
+	s := &service{machine: m, user: "alice", uid: 2001}
+	t.Cleanup(s.tell)
+	s.declares()
+	byHand := m.box.Command(t.Context(), "alice", "sh", "-c", "echo $$; exec muxlet daemon 2>daemon.log")
+	out, err := byHand.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, byHand.Start())
+	pid, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	pid = strings.TrimSpace(pid)
+	before := s.settled()
+
+	a := s.installs()
+	assert.NotZero(t, a.code, a.text())
+	assert.Contains(t, a.errOut, "pid "+pid, "it is not fought with")
+	s.asBefore(&before)
+	m.does("root", "kill", pid)
+	_ = byHand.Wait()
+	a = s.installs()
+	require.Zero(t, a.code, a.text())
+	s.up(0)
+	s.asBefore(&before)
+	assert.Zero(t, s.look(s.tmuxUnit()).pid, "the old server holds the sessions")
+
+	m.does("root", "kill", "-s", "KILL", before.panes[""])
+	after := s.cameBack(before) // and is owned by the unit
+	a = s.installs()
+	require.Zero(t, a.code, a.text())
+	s.asBefore(&after)
+}
+
 // isInstalled: once, whatever number of times it is asked for.
 func (s *service) isInstalled() {
 	s.declares()
@@ -63,7 +100,9 @@ func (s *service) isInstalled() {
 	require.Equal(s, 0, a.code, a.text())
 	s.up(0)
 	before := s.settled()
+	s.ownsTheServer(before)
 	daemon := s.look(s.daemonUnit())
+	assert.Regexp(s, `\b0 errors, 0 warnings\b`, s.muxlet("doctor"))
 	a = s.installs()
 	require.Equal(s, 0, a.code, a.text())
 	assert.NotContains(s, a.out, "created")

@@ -7,6 +7,8 @@ package systemd
 
 import (
 	"fmt"
+	"path"
+	"strconv"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -141,6 +143,7 @@ func (s *service) asBefore(before *state) state {
 		return rightful(now) && (before == nil || same(before, now))
 	})
 	after := snapshot(now, s.panes())
+	require.Contains(s, after.panes, "", "the tmux server")
 	if before != nil {
 		require.Equal(s, before.panes, after.panes, "the processes of the panes")
 	}
@@ -168,7 +171,16 @@ func (s *service) cameBack(before state) state {
 		require.Equal(s, before.sessions[name].incarnation, after.sessions[name].incarnation, "%s stays down", name)
 	}
 	s.resumed(after)
+	s.ownsTheServer(after)
 	return after
+}
+
+// ownsTheServer: the unit of the tmux server, and no other.
+func (s *service) ownsTheServer(now state) {
+	s.Helper()
+	require.Equal(s, now.panes[""], strconv.Itoa(s.look(s.tmuxUnit()).pid), "the tmux server is that of its unit")
+	group := s.does("root", "sed", "-n", "s/^0:://p", "/proc/"+now.panes[""]+"/cgroup")
+	require.Equal(s, s.tmuxUnit(), path.Base(group), "and lives in its cgroup")
 }
 
 // resumed looks at the command lines of the agents: each goes on with its own
