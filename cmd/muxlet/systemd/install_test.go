@@ -101,6 +101,7 @@ func (s *service) isInstalled() {
 	s.up(0)
 	before := s.settled()
 	s.ownsTheServer(before)
+	s.givesNothingOfItsOwn(before)
 	daemon := s.look(s.daemonUnit())
 	assert.Regexp(s, `\b0 errors, 0 warnings\b`, s.muxlet("doctor"))
 	a = s.installs()
@@ -116,6 +117,17 @@ func (s *service) isInstalled() {
 	assert.Empty(s, s.tries(s.installer(), verify...).text(), "systemd has nothing to say about the units")
 	for _, unit := range []string{s.daemonUnit(), s.tmuxUnit(), s.socketUnit()} {
 		assert.Equal(s, "enabled", s.systemctl("is-enabled", unit).out[:len("enabled")], unit)
+	}
+}
+
+// givesNothingOfItsOwn: what systemd tells a service about itself would mislead a client
+// that speaks to systemd.
+func (s *service) givesNothingOfItsOwn(now state) {
+	s.Helper()
+	for _, name := range atWork {
+		env := s.does("root", "sh", "-c", "tr '\\0' '\\n' </proc/"+now.panes[name]+"/environ")
+		assert.NotRegexp(s, `(?m)^(NOTIFY_SOCKET|WATCHDOG_|LISTEN_|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MANAGERPID|MUXLET_TMUX_|MUXLET_RUNTIME_DIR)`, env, name)
+		assert.Contains(s, env, "HOME="+s.home()+"\n")
 	}
 }
 
@@ -227,7 +239,7 @@ func (s *service) isReplacedWhenItHangs() {
 	if !s.system {
 		dropIn = s.home() + "/.config/systemd/user/muxlet.service.d/soon.conf"
 	}
-	require.NoError(s, s.box.WriteFile(dropIn, "[Service]\nWatchdogSec=3\n", 0o644))
+	require.NoError(s, s.box.WriteFile(dropIn, "[Service]\nWatchdogSec=4\n", 0o644))
 	s.control("daemon-reload")
 	s.control("restart", s.daemonUnit())
 	daemon := s.up(0)

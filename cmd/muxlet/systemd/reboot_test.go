@@ -76,10 +76,11 @@ func (s *service) comesBackAfter(off func() error) {
 }
 
 // What a user's manager runs lives as long as that does: beyond a logout only with
-// linger.
+// linger, and then whatever logind does to the processes of a login.
 func TestALogoutEndsSessionsOnlyWithoutLinger(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, sysdbox.User{Name: "alice", UID: 2001, Linger: true}, sysdbox.User{Name: "bob", UID: 2002})
+	require.NoError(t, m.box.WriteFile("/etc/systemd/logind.conf.d/kill.conf", "[Login]\nKillUserProcesses=yes\nKillOnlyUsers=alice\n", 0o644))
 	m.boot()
 	alice := &service{machine: m, user: "alice", uid: 2001}
 	bob := &service{machine: m, user: "bob", uid: 2002}
