@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +33,7 @@ func (s *setup) possible(ctx context.Context) error {
 		return nil
 	}
 	if s.settings.Origin["runtimeDir"] == config.OriginDefault && s.settings.RuntimeDir == s.systemRuntimeDir() {
-		return fmt.Errorf("units of the system run muxlet for %s already (%s): uninstall those first with: sudo muxlet uninstall --system %s",
+		return fmt.Errorf("muxlet of %s lives in %s, which units of the system have made: end that first with: sudo muxlet uninstall --system %s --end-sessions",
 			s.account.Username, s.settings.RuntimeDir, s.account.Username)
 	}
 	if dir, _ := s.lookupEnv("XDG_RUNTIME_DIR"); dir == "" {
@@ -60,7 +61,7 @@ func (s *setup) otherDaemon(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("user %s is not known here: %w", name, err)
 		}
-		usual := config.Paths{StateDir: filepath.Join(u.HomeDir, ".local/state/muxlet")}
+		usual := config.Paths{StateDir: filepath.Join(u.HomeDir, ".local/state/muxlet"), RuntimeDir: "/run/user/" + u.Uid + "/muxlet"}
 		if err := s.otherDaemonOn(ctx, usual, systemd.UnitNames(true, name)); err != nil {
 			return err
 		}
@@ -70,22 +71,28 @@ func (s *setup) otherDaemon(ctx context.Context) error {
 
 func (s *setup) otherDaemonOn(ctx context.Context, paths config.Paths, names systemd.Names) error {
 	holder := holderOfLock(paths.StateLock())
-	if holder == 0 {
+	// One that was just told to end needs a moment.
+	for waited := time.Duration(0); holder != 0 && waited < s.patience && !s.isUnits(ctx, holder, names); waited += s.pollPeriod {
+		wait(ctx, s.pollPeriod)
+		holder = holderOfLock(paths.StateLock())
+	}
+	if holder == 0 || s.isUnits(ctx, holder, names) {
 		return nil
 	}
-	if state, err := s.state(ctx, names.Daemon); err == nil && state.mainPID == holder {
-		return nil
+	by, stop, after := "was started by hand", fmt.Sprintf("kill %d", holder), "the sessions go on"
+	if unit := unitOf(holder); unit.Service() && sharedBy(holder, holder) != "" {
+		by, stop = "is "+unit.Name, strings.Join(systemctl{system: !unit.User}.words("disable", "--now", unit.Name), " ")
+		if servers, err := process.FindServers(paths.TmuxSocket()); err == nil && len(servers) > 0 && unitOf(servers[0].PID) == unit {
+			after = "the tmux server is in that unit: its sessions end with it and come back, unless you set KillMode=process in it before"
+		}
 	}
-	by := "was started by hand"
-	if unit := unitOf(holder); unit.Service() {
-		by = "is " + unit.Name
-	}
-	stop := fmt.Sprintf("kill %d", holder)
-	if unit := unitOf(holder); unit.Service() {
-		stop = strings.Join(systemctl{system: !unit.User}.words("disable", "--now", unit.Name), " ")
-	}
-	return fmt.Errorf("a muxlet daemon that %s (pid %d) keeps the sessions of %s: stop it (%s; the sessions go on) and run this again",
-		by, holder, paths.StateDir, stop)
+	return fmt.Errorf("a muxlet daemon that %s (pid %d) keeps the sessions of %s: stop it (%s; %s) and run this again", by, holder, paths.StateDir, stop, after)
+}
+
+// isUnits says whether a process is the daemon of the unit.
+func (s *setup) isUnits(ctx context.Context, pid int, names systemd.Names) bool {
+	state, err := s.state(ctx, names.Daemon)
+	return err == nil && state.mainPID == pid
 }
 
 // holderOfLock is the pid of the daemon that holds a lock; 0 when nobody does.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -313,7 +314,9 @@ func TestUnitsOfTheSystemAreInstalledForEachUser(t *testing.T) {
 	assert.Contains(t, h.out, "The units stay for root.")
 	assert.FileExists(t, h.root+"/etc/systemd/system/muxlet@.service")
 	require.NoError(t, os.Remove(h.root+"/etc/systemd/system/multi-user.target.wants/muxlet@root.service"))
-	require.Equal(t, exitOK, h.run("uninstall", "--system"), h.errOut)
+	h.write("root/run/muxlet-root/lock", "")
+	require.Equal(t, exitOK, h.run("uninstall", "--system", "root"), h.errOut)
+	assert.NoDirExists(t, h.root+"/run/muxlet-root", "it would be taken for the runtime directory still")
 	assert.NoFileExists(t, h.root+"/etc/systemd/system/muxlet@.service")
 	assert.NoDirExists(t, h.root+"/etc/systemd/system/muxlet@root.service.d")
 	assert.NoFileExists(t, h.root+"/etc/needrestart/conf.d/muxlet.conf")
@@ -329,13 +332,12 @@ func TestTheConditionOfTheTmuxUnitIsThatNobodyLivesThere(t *testing.T) {
 	h.env["XDG_RUNTIME_DIR"] = ""
 	socket := filepath.Join(h.dir, "t.sock")
 	assert.Equal(t, exitOK, h.run("tmux-free", socket), h.errOut)
-	l, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	require.NoError(t, err)
-	require.NoError(t, unix.Bind(l, &unix.SockaddrUnix{Name: socket}))
-	require.NoError(t, unix.Listen(l, 1))
+	l.SetUnlinkOnClose(false)
 	assert.Equal(t, exitError, h.run("tmux-free", socket))
 	assert.Contains(t, h.errOut, "a tmux server lives on")
-	require.NoError(t, unix.Close(l))
+	require.NoError(t, l.Close())
 	assert.Equal(t, exitOK, h.run("tmux-free", socket), "the file that a dead one has left")
 	assert.Equal(t, exitError, h.run("tmux-free", filepath.Join(h.dir, strings.Repeat("x", 300))), "what is not known is not free")
 }

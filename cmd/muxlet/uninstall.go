@@ -172,8 +172,17 @@ func (s *setup) removeFile(path string) (gone bool, err error) {
 func (s *setup) farewell() error {
 	if s.system {
 		for _, name := range s.users {
-			socket := "/run/muxlet-" + name + "/tmux.sock"
-			if servers, err := process.FindServers(socket); err == nil && len(servers) > 0 {
+			dir := s.root + "/run/muxlet-" + name
+			socket := filepath.Join(dir, "tmux.sock")
+			servers, err := process.FindServers(socket)
+			if err == nil && len(servers) == 0 && !slices.Contains(s.enabledUsers(), name) {
+				// It would still be taken for the user's runtime directory.
+				err = os.RemoveAll(dir)
+			}
+			if err != nil {
+				s.complain("Warning: %s was left: %v", dir, err)
+			}
+			if len(servers) > 0 {
 				if err := s.say("The sessions of %s go on in the tmux server (pid %d). End them with: tmux -S %s kill-server", name, servers[0].PID, socket); err != nil {
 					return err
 				}
