@@ -8,7 +8,7 @@ PACKAGES ?= ./...
 GO_BUILD = CGO_ENABLED=0 go build -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help build run stop test e2e e2e-agents e2e-systemd bench verify ci generate update lint clean
+.PHONY: help build run stop test e2e e2e-agents e2e-systemd bench soak verify ci generate update lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ e2e-systemd: build ## run the tests on a booted systemd, in namespaces; needs ro
 
 bench: ## measure muxlet beside its floors (QUICK=1 to see that it runs, README=1 to write the README's table)
 	@hack/bench.sh
+
+soak: ## kill a client a second for a while and see whether anything grows (DURATION=10m SESSIONS=200)
+	@hack/soak.sh
 
 verify: ## check formatting, headers, imports, sizes, modules, generated code, linters, other platforms
 	@hack/verify.sh
