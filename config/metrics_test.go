@@ -19,7 +19,7 @@ func TestTheAddressOfMetricsIsToldByFileEnvironmentAndFlag(t *testing.T) {
 		return e.Metrics.Listen, e.Origin["metrics.listen"]
 	}
 	address, origin := listens()
-	assert.Equal(t, "", address, "nobody is served who did not ask")
+	assert.Empty(t, address, "nobody is served who did not ask")
 	assert.Equal(t, OriginDefault, origin)
 
 	settings(t, in, header+"metrics: {listen: 'localhost:9464'}\n")
@@ -39,7 +39,7 @@ func TestTheAddressOfMetricsIsToldByFileEnvironmentAndFlag(t *testing.T) {
 
 	in.MetricsListen = given("")
 	address, _ = listens()
-	assert.Equal(t, "", address, "an empty flag turns it off")
+	assert.Empty(t, address, "an empty flag turns it off")
 }
 
 // What counts sessions is not for other hosts, and a daemon has no way to know whom it serves.
@@ -49,17 +49,17 @@ func TestMetricsAreServedOnLoopbackAddressesOnly(t *testing.T) {
 	for _, address := range []string{":9464", "0.0.0.0:9464", "[::]:9464", "192.168.1.7:9464", "example.com:9464", "localhost.example.com:9464"} {
 		in.MetricsListen = given(address)
 		_, err := Load(in)
-		assert.EqualError(t, err, `--metrics-listen: "`+address+`" is no loopback address: metrics are served to this host alone; use 127.0.0.1:9464, and forward it if another host is to read it`)
+		require.EqualError(t, err, `--metrics-listen: "`+address+`" is no loopback address: metrics are served to this host alone; use 127.0.0.1:9464, and forward it if another host is to read it`)
 	}
 	for _, address := range []string{"127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:http", "127.0.0.1:"} {
 		in.MetricsListen = given(address)
 		_, err := Load(in)
-		assert.ErrorContains(t, err, `--metrics-listen: "`+address+`" has no port from 1 to 65535`)
+		require.ErrorContains(t, err, `--metrics-listen: "`+address+`" has no port from 1 to 65535`)
 	}
 	in.MetricsListen = nil
 	env[EnvMetricsListen] = "9464"
 	_, err := Load(in)
-	assert.EqualError(t, err, `MUXLET_METRICS_LISTEN: "9464" is no address: give a host and a port, such as 127.0.0.1:9464`)
+	require.EqualError(t, err, `MUXLET_METRICS_LISTEN: "9464" is no address: give a host and a port, such as 127.0.0.1:9464`)
 	delete(env, EnvMetricsListen)
 	path := settings(t, in, header+"metrics:\n  listen: 10.0.0.1:80\n")
 	_, err = Load(in)

@@ -54,7 +54,7 @@ func TestTheSampleAlertsAskForMetricsThatThereAre(t *testing.T) {
 		assert.Regexp(t, "^Muxlet[A-Z]", rule.Alert)
 		if rule.For != "" {
 			_, err := time.ParseDuration(rule.For)
-			assert.NoError(t, err, rule.Alert)
+			require.NoError(t, err, rule.Alert)
 		}
 		assert.Contains(t, []string{"critical", "warning"}, rule.Labels["severity"], rule.Alert)
 		assert.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
@@ -65,7 +65,7 @@ func TestTheSampleAlertsAskForMetricsThatThereAre(t *testing.T) {
 			require.Contains(t, s, name, "%s asks for it", rule.Alert)
 			for _, m := range matcher.FindAllStringSubmatch(found[3], -1) {
 				for word := range strings.SplitSeq(m[3], "|") {
-					assert.GreaterOrEqual(t, s.value(name, m[1], word), 0.0, "%s asks for %s of %s", rule.Alert, m[0], name)
+					assert.GreaterOrEqual(t, s.value(name, m[1], word), 0, "%s asks for %s of %s", rule.Alert, m[0], name)
 				}
 			}
 		}

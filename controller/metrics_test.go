@@ -43,20 +43,20 @@ func parse(t require.TestingT, text string) scraped {
 	return families
 }
 
-// value of a metric with the given labels, name by name; -1 when there is none. Of a
-// histogram it is the count.
-func (s scraped) value(name string, labels ...string) float64 {
+// value of a metric with the given labels, name by name, without its fraction; -1 when
+// there is none. Of a histogram it is the count.
+func (s scraped) value(name string, labels ...string) int {
 	for _, m := range s[name].GetMetric() {
 		if !labelled(m, labels) {
 			continue
 		}
 		switch {
 		case m.Gauge != nil:
-			return m.GetGauge().GetValue()
+			return int(m.GetGauge().GetValue())
 		case m.Counter != nil:
-			return m.GetCounter().GetValue()
+			return int(m.GetCounter().GetValue())
 		case m.Histogram != nil:
-			return float64(m.GetHistogram().GetSampleCount())
+			return int(m.GetHistogram().GetSampleCount())
 		}
 	}
 	return -1
@@ -82,35 +82,35 @@ func TestMetricsTellWhatTheDaemonSeesAndDoes(t *testing.T) {
 	e.Apply(func() *spec.Session { s := e.Fake("off", envtest.Script{}); s.Spec.Suspend = true; return s }())
 	e.WaitFor("off", envtest.Shows(spec.StatusSuspended))
 	s := scrape(e)
-	assert.EqualValues(t, 2, s.value("muxlet_sessions", "status", "Running"))
-	assert.EqualValues(t, 1, s.value("muxlet_sessions", "status", "Suspended"))
-	assert.EqualValues(t, 2, s.value("muxlet_clients_running"))
-	assert.EqualValues(t, 1, s.value("muxlet_tmux_server_state", "state", "Running"))
-	assert.EqualValues(t, 0, s.value("muxlet_tmux_server_state", "state", "Unknown"))
-	assert.EqualValues(t, 1, s.value("muxlet_ready"))
-	assert.EqualValues(t, 1, s.value("muxlet_healthy"))
-	assert.EqualValues(t, 1, s.value("muxlet_build_info", "version", "test"))
+	assert.Equal(t, 2, s.value("muxlet_sessions", "status", "Running"))
+	assert.Equal(t, 1, s.value("muxlet_sessions", "status", "Suspended"))
+	assert.Equal(t, 2, s.value("muxlet_clients_running"))
+	assert.Equal(t, 1, s.value("muxlet_tmux_server_state", "state", "Running"))
+	assert.Equal(t, 0, s.value("muxlet_tmux_server_state", "state", "Unknown"))
+	assert.Equal(t, 1, s.value("muxlet_ready"))
+	assert.Equal(t, 1, s.value("muxlet_healthy"))
+	assert.Equal(t, 1, s.value("muxlet_build_info", "version", "test"))
 	assert.Positive(t, s.value("muxlet_reconcile_duration_seconds", "key", "session"))
 	assert.Positive(t, s.value("muxlet_reconcile_duration_seconds", "key", "server"))
 	assert.Positive(t, s.value("muxlet_observations_total"))
 	assert.Positive(t, s.value("muxlet_queue_adds_total", "queue", "keys"))
 	assert.Positive(t, s.value("muxlet_queue_wait_duration_seconds", "queue", "keys"))
 	assert.Positive(t, s.value("muxlet_state_bytes", "kind", "records"))
-	assert.GreaterOrEqual(t, s.value("muxlet_state_files", "kind", "records"), 3.0, "one record of each session, and its last generation")
+	assert.GreaterOrEqual(t, s.value("muxlet_state_files", "kind", "records"), 3, "one record of each session, and its last generation")
 	assert.Positive(t, s.value("muxlet_tmux_call_duration_seconds", "kind", "list", "result", "answered"))
 	assert.Positive(t, s.value("go_goroutines"))
 	assert.Positive(t, s.value("process_resident_memory_bytes"))
 
-	assert.EqualValues(t, 0, s.value("muxlet_client_restarts_total", "reason", spec.ReasonKilled), "a counter is there before it counts")
+	assert.Equal(t, 0, s.value("muxlet_client_restarts_total", "reason", spec.ReasonKilled), "a counter is there before it counts")
 	e.Kill(e.Client("a").Process)
 	e.WaitFor("a", envtest.Running, envtest.Incarnation(2))
-	assert.EqualValues(t, 1, scrape(e).value("muxlet_client_restarts_total", "reason", spec.ReasonKilled)+
+	assert.Equal(t, 1, scrape(e).value("muxlet_client_restarts_total", "reason", spec.ReasonKilled)+
 		scrape(e).value("muxlet_client_restarts_total", "reason", spec.ReasonLost), "tmux may lose the status of a killed client")
 	// What an earlier daemon has started is nobody's restart.
 	e.Restart()
 	e.WaitFor("a", envtest.Running, envtest.Incarnation(2))
 	for reason := range map[string]bool{spec.ReasonKilled: true, spec.ReasonLost: true, "Other": true} {
-		assert.EqualValues(t, 0, scrape(e).value("muxlet_client_restarts_total", "reason", reason))
+		assert.Equal(t, 0, scrape(e).value("muxlet_client_restarts_total", "reason", reason))
 	}
 }
 
@@ -123,7 +123,7 @@ func TestMetricsTellThatTmuxDoesNotAnswer(t *testing.T) {
 	e.Eventually("metrics tell of it", func() bool {
 		s := scrape(e)
 		return s.value("muxlet_tmux_server_state", "state", "Unknown") == 1 && s.value("muxlet_observation_failures_total", "reason", spec.ReasonTmuxFailed) > 1 &&
-			s.value("muxlet_observation_age_seconds") > 0.5 && s.value("muxlet_ready") == 0
+			s.value("muxlet_observation_age_seconds") >= 1 && s.value("muxlet_ready") == 0
 	})
 	e.Meddle("")
 	e.Eventually("and that it answers again", func() bool {
@@ -144,7 +144,7 @@ func TestEachTurnThatEndsIsCountedOnce(t *testing.T) {
 	e.waitTurn(name, spec.TurnCompleted)
 	e.Restart()
 	e.WaitFor("a", envtest.Running)
-	assert.EqualValues(t, 0, scrape(e.Env).value("muxlet_turns_total", "outcome", "Completed"), "those that an earlier daemon has ended are not this one's")
+	assert.Equal(t, 0, scrape(e.Env).value("muxlet_turns_total", "outcome", "Completed"), "those that an earlier daemon has ended are not this one's")
 }
 
 // The names are those that people of Prometheus expect, and no label has a bound that
@@ -165,6 +165,6 @@ func TestMetricsAreNamedAsPrometheusNamesThem(t *testing.T) {
 	}
 	assert.Len(t, s["muxlet_sessions"].GetMetric(), len(spec.Statuses), "each word is there, though nobody has it")
 	for _, word := range spec.Statuses {
-		assert.GreaterOrEqual(t, s.value("muxlet_sessions", "status", string(word)), 0.0)
+		assert.GreaterOrEqual(t, s.value("muxlet_sessions", "status", string(word)), 0)
 	}
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -126,33 +125,39 @@ func usage(dir string) (bytes int64, files int) {
 	return bytes, files
 }
 
-func header(out io.Writer) {
-	fmt.Fprintf(out, "%8s %8s", "time", "running")
+func header() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%8s %8s", "time", "running")
 	for _, f := range figures {
-		fmt.Fprintf(out, " %15s", f.name)
+		fmt.Fprintf(&out, " %15s", f.name)
 	}
-	fmt.Fprintf(out, " %9s %7s\n", "restarts", "errors")
+	fmt.Fprintf(&out, " %9s %7s\n", "restarts", "errors")
+	return out.String()
 }
 
-func (s sample) print(out io.Writer) {
-	fmt.Fprintf(out, "%8s %8.0f", s.at.Round(time.Second), s.running)
+// String is a line of the table.
+func (s sample) String() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%8s %8.0f", s.at.Round(time.Second), s.running)
 	for _, v := range s.values {
-		fmt.Fprintf(out, " %15.1f", v)
+		fmt.Fprintf(&out, " %15.1f", v)
 	}
-	fmt.Fprintf(out, " %9.0f %7.0f\n", s.restarts, s.errors)
+	fmt.Fprintf(&out, " %9.0f %7.0f\n", s.restarts, s.errors)
+	return out.String()
 }
 
-// judge prints by what each figure grew, and says in its error which did not stay flat.
+// judge tells by what each figure grew, and in its error which did not stay flat.
 // The first third is left out: caches fill, bounds are reached, and daemons are killed. Of
 // what belongs to one daemon, the last daemon's samples count.
-func judge(out io.Writer, samples []sample) error {
+func judge(samples []sample) (table string, err error) {
 	if len(samples) < 3 {
-		return fmt.Errorf("%d looks are too few to judge", len(samples))
+		return "", fmt.Errorf("%d looks are too few to judge", len(samples))
 	}
 	late := samples[len(samples)/3:]
 	last := late[len(late)-1].daemon
 	ours := slices.DeleteFunc(slices.Clone(late), func(s sample) bool { return s.daemon != last })
-	fmt.Fprintf(out, "%-16s %10s %10s %12s %12s  %s\n", "figure", "median", "growth", "allowed", "per hour", "")
+	var out strings.Builder
+	fmt.Fprintf(&out, "%-16s %10s %10s %12s %12s\n", "figure", "median", "growth", "allowed", "per hour")
 	var grown []string
 	for i, f := range figures {
 		of := ours
@@ -160,7 +165,7 @@ func judge(out io.Writer, samples []sample) error {
 			of = late
 		}
 		if len(of) < 2 {
-			return errors.New("one daemon did not live long enough to be judged")
+			return "", errors.New("one daemon did not live long enough to be judged")
 		}
 		slope, median := trend(of, i)
 		window := of[len(of)-1].at - of[0].at
@@ -170,13 +175,12 @@ func judge(out io.Writer, samples []sample) error {
 			word = "GROWS"
 			grown = append(grown, f.name)
 		}
-		fmt.Fprintf(out, "%-16s %10.1f %+10.2f %12.2f %+12.2f  %s\n", f.name, median, growth, allowed, slope, word)
+		fmt.Fprintf(&out, "%-16s %10.1f %+10.2f %12.2f %+12.2f  %s\n", f.name, median, growth, allowed, slope, word)
 	}
 	if len(grown) > 0 {
-		return fmt.Errorf("not flat: %s", strings.Join(grown, ", "))
+		return out.String(), fmt.Errorf("not flat: %s", strings.Join(grown, ", "))
 	}
-	fmt.Fprintln(out, "\nflat")
-	return nil
+	return out.String() + "\nflat\n", nil
 }
 
 // trend is the slope per hour of a figure, and its median: the median of the slopes

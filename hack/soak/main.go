@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -41,7 +42,7 @@ func main() {
 	flag.Uint64Var(&c.seed, "seed", 1, "what is killed when")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := soak(ctx, c)
+	err := soak(ctx, c, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "soak: "+err.Error())
@@ -50,7 +51,7 @@ func main() {
 }
 
 // soak runs the whole thing. Its error says what was not as it should be.
-func soak(ctx context.Context, c config) (err error) {
+func soak(ctx context.Context, c config, out io.Writer) (err error) {
 	w, err := newWorld(c)
 	if err != nil {
 		return err
@@ -63,8 +64,8 @@ func soak(ctx context.Context, c config) (err error) {
 	if err := w.waitRunning(ctx, time.Minute+time.Duration(c.sessions)*500*time.Millisecond); err != nil {
 		return err
 	}
-	fmt.Printf("%d sessions run after %s\n\n", c.sessions, time.Since(began).Round(time.Millisecond))
-	samples, err := w.torment(ctx)
+	say(out, "%d sessions run after %s\n\n", c.sessions, time.Since(began).Round(time.Millisecond))
+	samples, err := w.torment(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -74,14 +75,19 @@ func soak(ctx context.Context, c config) (err error) {
 	if n := w.clients(); n != c.sessions {
 		return fmt.Errorf("%d clients run for %d sessions", n, c.sessions)
 	}
-	fmt.Printf("\nkilled: %d clients, %d tmux servers, %d daemons; each of %d sessions has one client at the end\n\n",
+	say(out, "\nkilled: %d clients, %d tmux servers, %d daemons; each of %d sessions has one client at the end\n\n",
 		w.killed.clients, w.killed.servers, w.killed.daemons, c.sessions)
-	return judge(os.Stdout, samples)
+	table, err := judge(samples)
+	say(out, "%s", table)
+	return err
 }
+
+// say tells how it goes. Whoever does not read it any more is told by the exit code.
+func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
 
 // torment kills and looks until the time is over. Daemons are killed in the first third
 // only: what one and the same daemon grows by is to be seen after it.
-func (w *world) torment(ctx context.Context) ([]sample, error) {
+func (w *world) torment(ctx context.Context, out io.Writer) ([]sample, error) {
 	dice := rand.New(rand.NewPCG(w.seed, w.seed))
 	began := time.Now()
 	over := time.After(w.duration)
@@ -89,7 +95,7 @@ func (w *world) torment(ctx context.Context) ([]sample, error) {
 	defer looks.Stop()
 	defer kills.Stop()
 	var samples []sample
-	header(os.Stdout)
+	say(out, "%s", header())
 	for n := 1; ; {
 		select {
 		case <-ctx.Done():
@@ -99,11 +105,11 @@ func (w *world) torment(ctx context.Context) ([]sample, error) {
 		case <-looks.C:
 			s, err := w.look(time.Since(began))
 			if err != nil {
-				fmt.Printf("%8s  no look: %v\n", time.Since(began).Round(time.Second), err)
+				say(out, "%8s  no look: %v\n", time.Since(began).Round(time.Second), err)
 				continue
 			}
 			samples = append(samples, s)
-			s.print(os.Stdout)
+			say(out, "%s", s)
 		case <-kills.C:
 			if err := w.killOne(ctx, dice, n, time.Since(began) < w.duration/3); err != nil {
 				return nil, err

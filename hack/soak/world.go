@@ -144,7 +144,7 @@ func (w *world) killClient(ctx context.Context, dice *rand.Rand) error {
 		// It has no client now, or the daemon is starting.
 		return nil
 	}
-	pid := int(s.Status.Client.Pid)
+	pid := s.Status.Client.Pid
 	argv, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || !bytes.Contains(argv, []byte(w.mark)) {
 		return nil
