@@ -60,17 +60,20 @@ func newDaemonCommand(g *globals) *cobra.Command {
 
 // daemon runs until ctx ends.
 func (g *globals) daemon(ctx context.Context, settings *config.Effective, once bool) error {
+	manager, err := takeManager(os.LookupEnv, os.Unsetenv, os.Getpid())
+	if err != nil {
+		return err
+	}
 	// A terminal's hang-up is not the daemon's end, and a full pipe on standard error
 	// neither. A hang-up asks for the settings to be read again, as systemd does.
 	signal.Ignore(syscall.SIGPIPE)
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
-	lines := newPatientLog(g.errOut)
-	defer lines.close()
 	level := &slog.LevelVar{}
 	level.Set(levelOf(settings.Logging))
-	log := logger(lines, settings.Logging.Format, level)
+	lines, log := g.openLog(settings.Logging.Format, level)
+	defer lines.close()
 	for _, dir := range []string{settings.StateDir, settings.RuntimeDir, settings.Paths.SocketDir()} {
 		if err := makePrivate(dir, g.uid); err != nil {
 			return err
@@ -111,13 +114,14 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 		return err
 	}
 	defer closeController()
-	reloads.apply = c.Reload
+	reloads.apply, reloads.announce = c.Reload, manager.reloading
 	log.Info("Started daemon", "version", version, "pid", os.Getpid(), "manifests", settings.Manifests, "stateDir", settings.StateDir,
 		"runtimeDir", settings.RuntimeDir, "settings", settings.File)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	wg.Go(func() { serveAPI(ctx, settings.Paths.APISocket(), served{c, reloads}, log) })
+	wg.Go(func() { serveAPI(ctx, settings.Paths.APISocket(), manager, served{c, reloads}, log) })
+	wg.Go(func() { (&notifier{manager: manager, health: c.Health, log: log}).run(ctx) })
 	wg.Go(func() { reloads.run(ctx, hangUp) })
 	wg.Go(func() { reloads.tmux.run(ctx) })
 	wg.Go(func() { reloads.watchers.run(ctx, server.Watchers(served{c, reloads})) })
@@ -213,11 +217,18 @@ func probeState(dir string) error {
 	return nil
 }
 
-// serveAPI serves the API until ctx ends. A socket file that somebody removed is
-// made again, since nothing else can reach a daemon.
-func serveAPI(ctx context.Context, path string, b server.Backend, log logr.Logger) {
+// serveAPI serves the API until ctx ends, on the manager's socket if there is one: nobody who
+// connects while one daemon ends and the next one starts is refused. A socket file that
+// somebody removed is made again, since nothing else can reach a daemon.
+func serveAPI(ctx context.Context, path string, manager *serviceManager, b server.Backend, log logr.Logger) {
 	for ctx.Err() == nil {
-		listener, err := server.Listen(path)
+		listener, err := manager.listener(path)
+		if err != nil {
+			log.Error(err, "Socket of the service manager is not used")
+		}
+		if listener == nil {
+			listener, err = server.Listen(path)
+		}
 		if err != nil {
 			log.Error(err, "API is not served", "socket", path)
 			wait(ctx, socketCheck)

@@ -7,9 +7,15 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/muxlet/muxlet/config"
 )
 
 const (
@@ -29,13 +35,23 @@ type patientLog struct {
 	closing sync.Once
 }
 
-func newPatientLog(out io.Writer) *patientLog {
+// droppedText is the line that tells how many were dropped.
+func droppedText(n int64) []byte {
+	return fmt.Appendf(nil, "level=WARN msg=\"Dropped log lines that nobody read\" lines=%d\n", n)
+}
+
+// droppedEntry is droppedText for the journal.
+func droppedEntry(n int64) []byte {
+	return journalEntry(fmt.Sprintf("Dropped log lines that nobody read: lines=%d", n), priorityWarning, []slog.Attr{slog.Int64("lines", n)})
+}
+
+func newPatientLog(out io.Writer, dropped func(n int64) []byte) *patientLog {
 	l := &patientLog{lines: make(chan []byte, logBacklog), done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
 		for line := range l.lines {
 			if n := l.dropped.Swap(0); n > 0 {
-				line = append(fmt.Appendf(nil, "level=WARN msg=\"Dropped log lines that nobody read\" lines=%d\n", n), line...)
+				_, _ = out.Write(dropped(n))
 			}
 			// There is nowhere else to say that the log cannot be written.
 			_, _ = out.Write(line)
@@ -52,6 +68,21 @@ func (l *patientLog) Write(line []byte) (int, error) {
 		l.dropped.Add(1)
 	}
 	return len(line), nil
+}
+
+// openLog opens the daemon's log: the journal where standard error is that, else standard
+// error in the format of the settings. A file or a terminal in its place is written to as it is.
+func (g *globals) openLog(format config.LogFormat, level slog.Leveler) (*patientLog, logr.Logger) {
+	stderr, isFile := g.errOut.(*os.File)
+	stream, _ := g.lookupEnv("JOURNAL_STREAM")
+	if isFile && isJournal(stderr, stream) {
+		if j, err := openJournal(journalSocket, stderr); err == nil {
+			lines := newPatientLog(j, droppedEntry)
+			return lines, logr.FromSlogHandler(&journalHandler{out: lines, level: level})
+		}
+	}
+	lines := newPatientLog(g.errOut, droppedText)
+	return lines, logger(lines, format, level)
 }
 
 // close writes what waits, as long as somebody reads. Nothing may be written

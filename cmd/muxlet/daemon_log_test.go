@@ -15,7 +15,7 @@ import (
 
 func TestALogThatNobodyReadsStopsNobody(t *testing.T) {
 	reader, writer := io.Pipe()
-	l := newPatientLog(writer)
+	l := newPatientLog(writer, droppedText)
 	for range 2 * logBacklog {
 		n, err := io.WriteString(l, "line\n")
 		require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestALogThatNobodyReadsStopsNobody(t *testing.T) {
 
 func TestALogIsWrittenInOrderToItsEnd(t *testing.T) {
 	var out bytes.Buffer
-	l := newPatientLog(&out)
+	l := newPatientLog(&out, droppedText)
 	for _, line := range []string{"a\n", "b\n", "c\n"} {
 		_, err := io.WriteString(l, line)
 		require.NoError(t, err)

@@ -41,6 +41,8 @@ type reloader struct {
 	recorder *status.Recorder
 	// apply puts the settings of the controller in force.
 	apply func(controller.Settings)
+	// announce says that somebody has asked for a reload; what it returns, that it is over.
+	announce func() (over func())
 	// tmux is the configuration of the tmux server.
 	tmux *tmuxConfiguration
 	// watchers are served metrics.
@@ -102,7 +104,9 @@ func (r *reloader) run(ctx context.Context, hangUp <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hangUp:
+			over := r.announce()
 			r.reload(true)
+			over()
 		case <-watcher.Hints():
 			r.reload(false)
 		case <-time.After(r.lookAfter()):
