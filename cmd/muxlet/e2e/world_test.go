@@ -41,8 +41,10 @@ type World struct {
 	// through is the command that the daemon is started by, in its own process;
 	// empty for none.
 	through []string
-	api     *server.Client
-	daemon  *daemon
+	// inherited are handed to the daemon as its descriptors 3 and up.
+	inherited []*os.File
+	api       *server.Client
+	daemon    *daemon
 }
 
 // daemon is one run of `muxlet daemon`.
@@ -172,6 +174,7 @@ func (w *World) spawn(args ...string) *daemon {
 	argv := slices.Concat(w.through, []string{binary, "daemon"}, args)
 	d := &daemon{cmd: exec.Command(argv[0], argv[1:]...), over: make(chan struct{})}
 	d.cmd.Env, d.cmd.Dir, d.cmd.Stdout, d.cmd.Stderr = w.env, w.home, out, out
+	d.cmd.ExtraFiles = w.inherited
 	require.NoError(w, d.cmd.Start())
 	go func() {
 		_ = d.cmd.Wait()
