@@ -44,18 +44,18 @@ func TestAWrongOwnerOfTheTmuxServerIsNamedWithItsPlace(t *testing.T) {
 	in := inputs(t, env)
 	in.TmuxServer = given("external")
 	_, err := Load(in)
-	assert.EqualError(t, err, `--tmux-server: "external" is not one of Managed, External`)
+	require.EqualError(t, err, `--tmux-server: "external" is not one of Managed, External`)
 	in.TmuxServer = given("")
 	_, err = Load(in)
-	assert.EqualError(t, err, `--tmux-server: "" is not one of Managed, External`)
+	require.EqualError(t, err, `--tmux-server: "" is not one of Managed, External`)
 	in.TmuxServer = nil
 	env[EnvTmuxUnit] = "../etc"
 	_, err = Load(in)
-	assert.EqualError(t, err, `MUXLET_TMUX_UNIT: "../etc" is no name of a service of systemd, such as muxlet-tmux.service`)
+	require.EqualError(t, err, `MUXLET_TMUX_UNIT: "../etc" is no name of a service of systemd, such as muxlet-tmux.service`)
 	delete(env, EnvTmuxUnit)
 	path := settings(t, in, header+"tmux: {server: Systemd, unit: tmux.socket}\n")
 	_, err = Load(in)
-	assert.ErrorContains(t, err, path+`:3:16: tmux.server: "Systemd" is not one of Managed, External`)
+	require.ErrorContains(t, err, path+`:3:16: tmux.server: "Systemd" is not one of Managed, External`)
 	assert.ErrorContains(t, err, `tmux.unit: "tmux.socket" is no name of a service of systemd`)
 }
 

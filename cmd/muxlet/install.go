@@ -95,17 +95,8 @@ type setup struct {
 
 // newSetup says whose units are meant, and that they can be.
 func (g *globals) newSetup(f setupFlags, users []string) (*setup, error) {
-	switch {
-	case f.asUser && f.asSystem:
-		return nil, usagef("--user and --system cannot be given together")
-	case len(users) > 0 && !f.asSystem:
-		return nil, usagef("a user is named together with --system alone")
-	case g.account == nil:
-		return nil, errors.New("the account of this user is not known")
-	case g.uid == 0 && !f.asUser && !f.asSystem:
-		return nil, usagef("say whose units are meant: --user for root's own sessions, --system USER for those of a user")
-	case f.asSystem && g.uid != 0:
-		return nil, errors.New("units of the system are root's to write: run it with sudo, or leave --system out for units of your own")
+	if err := g.allowed(f, users); err != nil {
+		return nil, err
 	}
 	account, err := g.account()
 	if err != nil {
@@ -120,13 +111,27 @@ func (g *globals) newSetup(f setupFlags, users []string) (*setup, error) {
 			return nil, fmt.Errorf("user %s is not known here: %w", name, err)
 		}
 	}
-	if f.asSystem {
-		return s, nil
+	if !f.asSystem {
+		s.settings, err = g.settings()
 	}
-	if s.settings, err = g.settings(); err != nil {
-		return nil, err
+	return s, err
+}
+
+// allowed says why these flags, of this person, mean nothing.
+func (g *globals) allowed(f setupFlags, users []string) error {
+	switch {
+	case f.asUser && f.asSystem:
+		return usagef("--user and --system cannot be given together")
+	case len(users) > 0 && !f.asSystem:
+		return usagef("a user is named together with --system alone")
+	case g.account == nil:
+		return errors.New("the account of this user is not known")
+	case g.uid == 0 && !f.asUser && !f.asSystem:
+		return usagef("say whose units are meant: --user for root's own sessions, --system USER for those of a user")
+	case f.asSystem && g.uid != 0:
+		return errors.New("units of the system are root's to write: run it with sudo, or leave --system out for units of your own")
 	}
-	return s, nil
+	return nil
 }
 
 // units are those that this program would write.
