@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/muxlet/muxlet/config/systemd"
 	"github.com/muxlet/muxlet/observe/process"
@@ -172,20 +173,8 @@ func (s *setup) removeFile(path string) (gone bool, err error) {
 func (s *setup) farewell() error {
 	if s.system {
 		for _, name := range s.users {
-			dir := s.root + "/run/muxlet-" + name
-			socket := filepath.Join(dir, "tmux.sock")
-			servers, err := process.FindServers(socket)
-			if err == nil && len(servers) == 0 && !slices.Contains(s.enabledUsers(), name) {
-				// It would still be taken for the user's runtime directory.
-				err = os.RemoveAll(dir)
-			}
-			if err != nil {
-				s.complain("Warning: %s was left: %v", dir, err)
-			}
-			if len(servers) > 0 {
-				if err := s.say("The sessions of %s go on in the tmux server (pid %d). End them with: tmux -S %s kill-server", name, servers[0].PID, socket); err != nil {
-					return err
-				}
+			if err := s.leaveRuntimeDir(name, s.root+"/run/muxlet-"+name); err != nil {
+				return err
 			}
 		}
 		return s.say("State and manifests of each user are kept, in ~/.local/state/muxlet and ~/.config/muxlet.")
@@ -198,4 +187,28 @@ func (s *setup) farewell() error {
 		}
 	}
 	return s.say("Kept are the state in %s and the manifests in %s.", s.settings.StateDir, strings.Join(s.settings.Manifests, ", "))
+}
+
+// leaveRuntimeDir takes the directory with a user's sockets away, which would still be
+// taken for hers, but never from under a tmux server that lives: that is her process, and
+// root does not find it among its own.
+func (s *setup) leaveRuntimeDir(name, dir string) error {
+	var st syscall.Stat_t
+	if err := syscall.Stat(dir, &st); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look at %s: %w", dir, err)
+	}
+	socket := filepath.Join(dir, "tmux.sock")
+	servers, err := process.FindServersOf(int(st.Uid), socket)
+	if err == nil && len(servers) > 0 {
+		return s.say("The sessions of %s go on in the tmux server (pid %d). End them with: tmux -S %s kill-server", name, servers[0].PID, socket)
+	}
+	if err == nil && !slices.Contains(s.enabledUsers(), name) {
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
+		s.complain("Warning: %s was left: %v", dir, err)
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ package process
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/muxlet/muxlet/observe"
@@ -30,7 +31,12 @@ import (
 // Where a process cannot name itself (macOS) nothing is found: a guess could hit a
 // client.
 func FindServers(socket string) ([]observe.Process, error) {
-	all, err := AllServers()
+	return FindServersOf(os.Geteuid(), socket)
+}
+
+// FindServersOf finds those of another uid, as root can.
+func FindServersOf(uid int, socket string) ([]observe.Process, error) {
+	all, err := serversOf(uid)
 	if err != nil {
 		return nil, fmt.Errorf("looking for tmux servers on %s: %w", socket, err)
 	}
@@ -52,8 +58,10 @@ type TmuxServer struct {
 }
 
 // AllServers returns the tmux servers of our own uid, as FindServers finds them.
-func AllServers() ([]TmuxServer, error) {
-	own, err := readOwn()
+func AllServers() ([]TmuxServer, error) { return serversOf(os.Geteuid()) }
+
+func serversOf(uid int) ([]TmuxServer, error) {
+	own, err := readOf(uid)
 	if err != nil {
 		return nil, fmt.Errorf("read the process table: %w", err)
 	}

@@ -55,7 +55,10 @@ func entryOf(info *unix.KinfoProc) entry {
 func readTable() ([]entry, error) { return readProcs("kern.proc.all") }
 
 // readOwn returns the processes of our own uid.
-func readOwn() ([]entry, error) { return readProcs("kern.proc.uid", os.Geteuid()) }
+func readOwn() ([]entry, error) { return readOf(os.Geteuid()) }
+
+// readOf returns the processes of a uid.
+func readOf(uid int) ([]entry, error) { return readProcs("kern.proc.uid", uid) }
 
 func readProcs(name string, args ...int) ([]entry, error) {
 	procs, err := unix.SysctlKinfoProcSlice(name, args...)

@@ -120,17 +120,19 @@ func readTable() ([]entry, error) {
 	return table, nil
 }
 
-// readOwn returns the programs of our own uid. A process that made itself
-// unreadable belongs to root here, and is left out: its environment would be
-// unreadable too.
-func readOwn() ([]entry, error) {
+// readOwn returns the programs of our own uid.
+func readOwn() ([]entry, error) { return readOf(os.Geteuid()) }
+
+// readOf returns the programs of a uid. A process that made itself unreadable belongs
+// to root here, and is left out: its environment would be unreadable too.
+func readOf(uid int) ([]entry, error) {
 	pids, err := listPIDs()
 	if err != nil {
 		return nil, err
 	}
 	own := make([]entry, 0, len(pids))
 	for _, pid := range pids {
-		if !isOwn(pid) {
+		if !isOf(pid, uid) {
 			continue
 		}
 		if e, err := readEntry(pid); err == nil && !e.kernel {
@@ -140,10 +142,10 @@ func readOwn() ([]entry, error) {
 	return own, nil
 }
 
-func isOwn(pid int) bool {
+func isOf(pid, uid int) bool {
 	var st syscall.Stat_t
 	err := syscall.Stat("/proc/"+strconv.Itoa(pid), &st)
-	return err == nil && int(st.Uid) == os.Geteuid()
+	return err == nil && int(st.Uid) == uid
 }
 
 func listPIDs() ([]int, error) {
