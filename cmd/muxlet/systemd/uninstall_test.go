@@ -21,6 +21,7 @@ func (s *service) survivesUninstall() {
 	assert.Empty(s, s.unitFiles())
 	assert.NotEqual(s, "active", s.look(s.daemonUnit()).state)
 	require.Equal(s, before.panes, s.panes(), "the sessions go on")
+	assert.Contains(s, a.out, "go on in the tmux server (pid "+before.panes[""]+")")
 	a = s.uninstalls()
 	require.Equal(s, 0, a.code, a.text())
 	a = s.installs()
