@@ -45,15 +45,19 @@ var ErrRefused = errors.New("systemd refuses")
 // group of this process. It returns at the end of ctx at the latest, and has then no
 // scope for certain, or one that it may yet be moved to.
 func Enter(ctx context.Context, o actuate.ScopeOrder, own func() (string, error)) (group string, err error) {
-	done := make(chan struct{})
+	type outcome struct {
+		group string
+		err   error
+	}
+	done := make(chan outcome, 1)
 	// Neither a bus nor a driver that hangs may hold a start: whoever waits for it goes on.
 	go func() {
-		defer close(done)
-		group, err = enter(ctx, o, own)
+		group, err := enter(ctx, o, own)
+		done <- outcome{group, err}
 	}()
 	select {
-	case <-done:
-		return group, err
+	case out := <-done:
+		return out.group, out.err
 	case <-ctx.Done():
 		return "", fmt.Errorf("enter the scope: the systemd manager of this user did not answer in time: %w", ctx.Err())
 	}
