@@ -212,7 +212,8 @@ func New(o Options) *Controller {
 		waitingDue: make(chan struct{}, 1), attentionDue: make(chan struct{}, 1),
 	}
 	c.eyes, c.startedAt = newEyes(o), started
-	c.queue, c.screensDue, c.probes = newKeyQueue(o.Clock, c.meterOf(queueKeys)), newQueue(o.Clock, c.meterOf(queueScreens)), newProbeQueue(o.Clock, c.meterOf(queueProbes))
+	c.metering.meters = c.newMeters()
+	c.queue = newKeyQueue(o.Clock, c.metering.meters[queueKeys])
 	c.health.last.Store(&pulse{at: c.startedAt})
 	c.journals = server.NewJournals(c.startedAt, rand.Uint32())
 	c.book, c.notifier = newTurnBook(c.journals.Turns), newNotifier()
@@ -235,6 +236,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	// Made first: once the records are there, the API can ask for a reading, and a
 	// report for a look.
 	c.watcher, c.ending = manifest.NewWatcher(c.Log), ctx.Done()
+	c.screensDue, c.probes = newQueue(c.Clock, c.metering.meters[queueScreens]), newProbeQueue(c.Clock, c.metering.meters[queueProbes])
 	err := c.load()
 	close(c.loaded)
 	if err != nil {
@@ -277,23 +279,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	wg.Wait()
 	c.probes.runs.Wait()
 	return c.watcher.Close()
-}
-
-// load reads what an earlier daemon left.
-func (c *Controller) load() error {
-	if err := c.loadRecords(); err != nil {
-		return err
-	}
-	if err := c.loadInstance(); err != nil {
-		return err
-	}
-	if err := c.loadTurns(); err != nil {
-		return err
-	}
-	c.loadTold()
-	c.loadAttention()
-	c.loadSpool()
-	return nil
 }
 
 // work reconciles keys, one at a time, until the queue is shut down.

@@ -25,61 +25,70 @@ const (
 	// spoolPeriod and spoolShare are those of the reports that wait.
 	spoolPeriod = time.Second
 	spoolShare  = 50
-	// diskPatience is how long somebody who asks waits for a look: a disk that does not
-	// answer must not hide all the rest.
-	diskPatience = time.Second
+	// askPatience is how long somebody who asks waits for each answer.
+	askPatience = time.Second
 )
 
 // metering is what is needed to answer who asks for metrics.
 type metering struct {
-	meters []*meter
-	disk   rarely[map[string]metrics.Usage]
-	spool  rarely[metrics.Usage]
+	// meters by the names of their queues.
+	meters map[string]*meter
+	// present is what needs locks, disk and spool what needs the disk.
+	present rarely[metrics.State]
+	disk    rarely[map[string]metrics.Usage]
+	spool   rarely[metrics.Usage]
 }
 
-// meterOf makes the meter of a queue. It comes before anybody asks.
-func (c *Controller) meterOf(name string) *meter {
-	m := &meter{name: name, clock: c.Clock, metrics: c.Metrics, added: map[string]time.Time{}, taken: map[string]time.Time{}}
-	c.metering.meters = append(c.metering.meters, m)
-	return m
+// newMeters are those of all queues.
+func (c *Controller) newMeters() map[string]*meter {
+	meters := map[string]*meter{}
+	for _, name := range []string{queueKeys, queueScreens, queueProbes} {
+		meters[name] = &meter{name: name, clock: c.Clock, metrics: c.Metrics, added: map[string]time.Time{}, taken: map[string]time.Time{}}
+	}
+	return meters
 }
 
 // MetricsHandler answers who asks for metrics.
 func (c *Controller) MetricsHandler() http.Handler { return c.Metrics }
 
-// measure looks up what metrics say of the present.
+// measure looks up what metrics say of the present. A lock that is never given back, or a
+// disk that does not answer, hides what lies behind it alone.
 func (c *Controller) measure() metrics.State {
-	now := c.Clock.Now()
+	h := c.Health()
+	st := c.metering.present.get(c.Clock, 0, 0, c.measurePresent)
+	st.Ready, st.Live, st.PulseAge = h.Ready, h.Live, c.Clock.Since(h.Pulse)
+	st.Sessions = map[spec.Status]int{}
+	for word, n := range h.Sessions {
+		st.Sessions[spec.Status(word)] = n
+	}
+	st.Spool = c.metering.spool.get(c.Clock, spoolPeriod, spoolShare, c.spoolUsage)
+	st.Disk = c.metering.disk.get(c.Clock, diskPeriod, diskShare, func() map[string]metrics.Usage { return usageByKind(c.StateDir) })
+	return st
+}
+
+// measurePresent looks up what needs locks.
+func (c *Controller) measurePresent() metrics.State {
 	snap, lastKnown, _ := c.eyes.latest()
 	if lastKnown.IsZero() {
 		lastKnown = c.startedAt
 	}
-	health := c.Health()
 	st := metrics.State{
-		Sessions: map[spec.Status]int{}, TmuxServer: observe.ServerUnknown.String(), ObservationAge: now.Sub(lastKnown),
-		Ready: health.Ready, Live: health.Live, Queues: map[string]metrics.Queue{}, TurnsOpen: c.book.unfinishedCount(),
-		Spool: c.metering.spool.get(c.Clock, spoolPeriod, spoolShare, c.spoolUsage),
-		Disk:  c.metering.disk.get(c.Clock, diskPeriod, diskShare, func() map[string]metrics.Usage { return usageByKind(c.StateDir) }),
+		TmuxServer: observe.ServerUnknown.String(), ObservationAge: c.Clock.Since(lastKnown), Queues: map[string]metrics.Queue{}, TurnsOpen: c.book.unfinishedCount(),
 	}
 	if snap != nil {
 		st.TmuxServer = snap.view.State.String()
 	}
-	for _, m := range c.metering.meters {
-		st.Queues[m.name] = m.read()
+	for name, m := range c.metering.meters {
+		st.Queues[name] = m.read()
 	}
-	c.measureSessions(&st)
-	return st
-}
-
-// measureSessions counts what is served. What was published changes no more, so that it
-// is judged without the lock.
-func (c *Controller) measureSessions(st *metrics.State) {
 	c.mu.Lock()
-	served := make([]*spec.Session, 0, len(c.sessions))
+	defer c.mu.Unlock()
 	for _, s := range c.sessions {
-		served = append(served, s.published)
 		if s.waits {
 			st.Waiting++
+		}
+		if s.published != nil && s.published.Status.Client.Pid > 0 {
+			st.Clients++
 		}
 	}
 	for _, d := range c.desired.Sessions {
@@ -88,17 +97,7 @@ func (c *Controller) measureSessions(st *metrics.State) {
 		}
 	}
 	st.ManifestProblems = len(c.desired.Problems)
-	c.mu.Unlock()
-	for _, o := range served {
-		if o == nil {
-			st.Sessions[spec.StatusUnknown]++
-			continue
-		}
-		st.Sessions[spec.DisplayStatus(o)]++
-		if o.Status.Client.Pid > 0 {
-			st.Clients++
-		}
-	}
+	return st
 }
 
 func (c *Controller) spoolUsage() metrics.Usage {

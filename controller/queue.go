@@ -75,7 +75,7 @@ func oldest(since map[string]time.Time, now time.Time) (age time.Duration) {
 	return age
 }
 
-// metered is a queue with a meter.
+// metered is a queue with a meter. The pulse is no work, and is not counted.
 type metered struct {
 	workqueue.TypedInterface[string]
 	meter *meter
@@ -83,7 +83,7 @@ type metered struct {
 
 // Add is TypedInterface's. What is added after the queue was shut down is never taken.
 func (q metered) Add(key string) {
-	if !q.ShuttingDown() {
+	if key != pulseKey && !q.ShuttingDown() {
 		q.meter.add(key)
 	}
 	q.TypedInterface.Add(key)
@@ -92,7 +92,7 @@ func (q metered) Add(key string) {
 // Get is TypedInterface's.
 func (q metered) Get() (key string, shutdown bool) {
 	key, shutdown = q.TypedInterface.Get()
-	if !shutdown {
+	if key != pulseKey && !shutdown {
 		q.meter.take(key)
 	}
 	return key, shutdown
@@ -100,7 +100,9 @@ func (q metered) Get() (key string, shutdown bool) {
 
 // Done is TypedInterface's.
 func (q metered) Done(key string) {
-	q.meter.done(key)
+	if key != pulseKey {
+		q.meter.done(key)
+	}
 	q.TypedInterface.Done(key)
 }
 

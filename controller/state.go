@@ -64,3 +64,20 @@ func (c *Controller) inMemory() (instance string, recorded *observe.Server, reco
 	}
 	return c.instance, c.server.recorded, records
 }
+
+// load reads what an earlier daemon left.
+func (c *Controller) load() error {
+	if err := c.loadRecords(); err != nil {
+		return err
+	}
+	if err := c.loadInstance(); err != nil {
+		return err
+	}
+	if err := c.loadTurns(); err != nil {
+		return err
+	}
+	c.loadTold()
+	c.loadAttention()
+	c.loadSpool()
+	return nil
+}

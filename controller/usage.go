@@ -82,7 +82,7 @@ type rarely[T any] struct {
 }
 
 // get gives the last answer. It asks anew when that is period old, and older than share
-// times what the answer took; and waits for a new answer for diskPatience at most.
+// times what the answer took; and waits for a new answer for askPatience at most.
 func (r *rarely[T]) get(c clock.Clock, period time.Duration, share int, question func() T) T {
 	r.mu.Lock()
 	if r.pending == nil && !c.Now().Before(r.due) {
@@ -94,7 +94,7 @@ func (r *rarely[T]) get(c clock.Clock, period time.Duration, share int, question
 	if pending != nil {
 		select {
 		case <-pending:
-		case <-c.After(diskPatience):
+		case <-c.After(askPatience):
 		}
 	}
 	r.mu.Lock()

@@ -22,8 +22,10 @@ type State struct {
 	// ObservationAge is how long ago a listing began that told something: since the start
 	// of the daemon while there was none.
 	ObservationAge time.Duration
-	// Ready and Live as /readyz and /healthz say.
+	// Ready and Live as /readyz and /healthz say; PulseAge is how long ago a worker of the
+	// loop was free.
 	Ready, Live bool
+	PulseAge    time.Duration
 	// Queues by name.
 	Queues map[string]Queue
 	// TurnsOpen is how many turns are not over.
@@ -64,6 +66,7 @@ var (
 	ageDesc        = gauge("muxlet_observation_age_seconds", "Since when tmux has told nothing: the age of the last listing that counts.")
 	readyDesc      = gauge("muxlet_ready", "1 while the daemon is ready, as /readyz says.")
 	liveDesc       = gauge("muxlet_healthy", "1 while the daemon's loop turns, as /healthz says.")
+	pulseDesc      = gauge("muxlet_loop_pulse_age_seconds", "How long ago a worker of the loop was free and got its lock: 2 s at rest.")
 	depthDesc      = gauge("muxlet_queue_depth", "Keys that wait for a worker, by queue.", "queue")
 	oldestDesc     = gauge("muxlet_queue_oldest_seconds", "For how long the key has waited that waits longest, by queue.", "queue")
 	longestDesc    = gauge("muxlet_queue_longest_running_seconds", "How long the pass takes by now that takes longest, by queue.", "queue")
@@ -90,7 +93,7 @@ type lookup func() State
 // Describe is prometheus.Collector's.
 func (l lookup) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		sessionsDesc, clientsDesc, waitingDesc, tmuxDesc, ageDesc, readyDesc, liveDesc, depthDesc, oldestDesc, longestDesc, openDesc,
+		sessionsDesc, clientsDesc, waitingDesc, tmuxDesc, ageDesc, readyDesc, liveDesc, pulseDesc, depthDesc, oldestDesc, longestDesc, openDesc,
 		heldDesc, problemsDesc, spoolFilesDesc, spoolBytesDesc, diskFilesDesc, diskBytesDesc,
 	} {
 		out <- d
@@ -114,6 +117,7 @@ func (l lookup) Collect(out chan<- prometheus.Metric) {
 	put(ageDesc, s.ObservationAge.Seconds())
 	put(readyDesc, one(s.Ready))
 	put(liveDesc, one(s.Live))
+	put(pulseDesc, s.PulseAge.Seconds())
 	for name, q := range s.Queues {
 		put(depthDesc, float64(q.Depth), name)
 		put(oldestDesc, q.Oldest.Seconds(), name)

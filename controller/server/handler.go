@@ -20,7 +20,7 @@ import (
 // (see Serve).
 func Handler(backend Backend) http.Handler {
 	api := api{backend}
-	return &handler{routes: append(append(api.turnRoutes(), api.watcherRoutes()...),
+	return &handler{routes: append(append(api.turnRoutes(), watcherRoutes(api, api)...),
 		newRoute(sessionsPath, map[string]verb{http.MethodGet: api.listSessions}),
 		newRoute(allSessionsPath, map[string]verb{http.MethodGet: api.listSessions}),
 		newRoute(sessionsPath+"/"+nameSegment, map[string]verb{http.MethodGet: api.getSession, http.MethodDelete: api.deleteSession}),

@@ -13,7 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type counting struct{ *fakeBackend }
+type counting struct {
+	*fakeBackend
+	checks []Check
+}
+
+func (c counting) HealthChecks() []Check { return c.checks }
 
 func (counting) MetricsHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "muxlet_up 1\n") })
@@ -21,7 +26,7 @@ func (counting) MetricsHandler() http.Handler {
 
 func TestMetricsAreServedWhereThereAreAny(t *testing.T) {
 	answer := httptest.NewRecorder()
-	Handler(counting{newFake()}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	Handler(counting{fakeBackend: newFake()}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	assert.Equal(t, http.StatusOK, answer.Code)
 	assert.Equal(t, "muxlet_up 1\n", answer.Body.String())
 	require.Equal(t, http.StatusNotFound, ask(t, newFake(), http.MethodGet, "/metrics").Code)
@@ -30,7 +35,7 @@ func TestMetricsAreServedWhereThereAreAny(t *testing.T) {
 
 // Any user of the host may ask: what they are told names no session and changes nothing.
 func TestThoseWhoWatchFromOutsideSeeMetricsAndHealthAndNothingElse(t *testing.T) {
-	backend := counting{newFake("a")}
+	backend := counting{fakeBackend: newFake("a")}
 	get := func(method, path string) int {
 		answer := httptest.NewRecorder()
 		Watchers(backend).ServeHTTP(answer, httptest.NewRequest(method, path, nil))
@@ -44,4 +49,14 @@ func TestThoseWhoWatchFromOutsideSeeMetricsAndHealthAndNothingElse(t *testing.T)
 		assert.Equal(t, http.StatusNotFound, get(http.MethodGet, path), path)
 	}
 	assert.Equal(t, http.StatusNotFound, get(http.MethodPost, prunePath))
+
+	backend.checks = []Check{{Name: "passes", Problem: "a-session for 3m", Live: true}, {Name: "tmux"}}
+	for _, path := range []string{"/healthz", "/readyz?verbose"} {
+		answer := httptest.NewRecorder()
+		Watchers(backend).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		assert.Equal(t, http.StatusServiceUnavailable, answer.Code)
+		assert.Contains(t, answer.Body.String(), "[-]passes failed: reason withheld")
+		assert.NotContains(t, answer.Body.String(), "a-session")
+		assert.Contains(t, ask(t, backend, http.MethodGet, path).Body.String(), "a-session", "the API's socket tells")
+	}
 }

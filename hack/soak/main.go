@@ -88,7 +88,9 @@ func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, fo
 // torment kills and looks until the time is over. Daemons are killed in the first third
 // only: what one and the same daemon grows by is to be seen after it.
 func (w *world) torment(ctx context.Context, out io.Writer) ([]sample, error) {
-	dice := rand.New(rand.NewPCG(w.seed, w.seed))
+	// Each client dies in its turn: what is kept of a session's last client, such as its
+	// screen, is there for all of them soon.
+	order := rand.New(rand.NewPCG(w.seed, w.seed)).Perm(w.sessions)
 	began := time.Now()
 	over := time.After(w.duration)
 	looks, kills := time.NewTicker(w.every), time.NewTicker(w.kill)
@@ -111,7 +113,7 @@ func (w *world) torment(ctx context.Context, out io.Writer) ([]sample, error) {
 			samples = append(samples, s)
 			say(out, "%s", s)
 		case <-kills.C:
-			if err := w.killOne(ctx, dice, n, time.Since(began) < w.duration/3); err != nil {
+			if err := w.killOne(ctx, order[n%len(order)], n, time.Since(began) < w.duration/3); err != nil {
 				return nil, err
 			}
 			n++
@@ -121,12 +123,12 @@ func (w *world) torment(ctx context.Context, out io.Writer) ([]sample, error) {
 
 // killOne kills a client, each 150th time the tmux server instead, and each 30th the
 // daemon while that may be.
-func (w *world) killOne(ctx context.Context, dice *rand.Rand, n int, daemonToo bool) error {
+func (w *world) killOne(ctx context.Context, session, n int, daemonToo bool) error {
 	switch {
 	case n%150 == 75:
 		return w.killServer()
 	case n%30 == 15 && daemonToo:
 		return w.killDaemon()
 	}
-	return w.killClient(ctx, dice)
+	return w.killClient(ctx, session)
 }

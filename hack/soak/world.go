@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -138,8 +137,8 @@ func (w *world) clients() (n int) {
 	return n
 }
 
-func (w *world) killClient(ctx context.Context, dice *rand.Rand) error {
-	s, err := w.api.Session(ctx, fmt.Sprintf("s%d", dice.IntN(w.sessions)))
+func (w *world) killClient(ctx context.Context, session int) error {
+	s, err := w.api.Session(ctx, fmt.Sprintf("s%d", session))
 	if err != nil || s.Status.Client.Pid <= 0 {
 		// It has no client now, or the daemon is starting.
 		return nil
