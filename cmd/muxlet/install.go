@@ -33,7 +33,8 @@ func newInstallCommand(g *globals) *cobra.Command {
 			"its program was replaced, sessions keep their processes, and what is right already stays as it is.\n\n" +
 			"--user writes units for your own systemd (~/.config/systemd/user), --system templates for everybody's\n" +
 			"(/etc/systemd/system, as root) and starts those of each USER. --config, --state-dir, --runtime-dir and\n" +
-			"--manifests, or their variables, go into the daemon's unit. A unit that somebody has edited is left alone:\n" +
+			"--manifests, or their variables, go into the daemon's unit with --user; for --system they belong into\n" +
+			"/etc/muxlet/USER.env as MUXLET_ variables. A unit that somebody has edited is left alone:\n" +
 			"what you want otherwise belongs in a drop-in, which stays.",
 		Example: "  muxlet install\n  muxlet install --enable-linger\n  muxlet install --dry-run\n  sudo muxlet install --system alice",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -130,6 +131,11 @@ func (g *globals) allowed(f setupFlags, users []string) error {
 		return usagef("say whose units are meant: --user for root's own sessions, --system USER for those of a user")
 	case f.asSystem && g.uid != 0:
 		return errors.New("units of the system are root's to write: run it with sudo, or leave --system out for units of your own")
+	}
+	for _, flag := range []string{"config", "state-dir", "runtime-dir", "manifests", "tmux-server", "metrics-listen", "v"} {
+		if f.asSystem && g.given(flag, "") != nil {
+			return usagef("--%s means nothing with --system, whose units are those of every user: settings of one user belong into ~USER/.config/muxlet/config.yaml, or into /etc/muxlet/USER.env as MUXLET_ variables", flag)
+		}
 	}
 	return nil
 }

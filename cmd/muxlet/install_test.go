@@ -297,6 +297,8 @@ func TestUnitsOfTheSystemAreInstalledForEachUser(t *testing.T) {
 	h.prepare = func(g *globals) { prepare(g); g.uid = 0; g.reachable = func(string) error { return nil } }
 	require.Equal(t, exitUsage, h.run("install"))
 	assert.Contains(t, h.errOut, "say whose units are meant")
+	require.Equal(t, exitUsage, h.run("install", "--system", "alice", "--state-dir", "/data"))
+	assert.Contains(t, h.errOut, "--state-dir means nothing with --system")
 	require.Equal(t, exitOK, h.run("install", "--system", "alice", "root"), h.errOut)
 	assert.Equal(t, "system daemon-reload \nsystem enable muxlet-tmux@alice.service muxlet@alice.socket muxlet@alice.service\n"+
 		"system start muxlet-tmux@alice.service\nsystem restart muxlet@alice.socket\nsystem start muxlet@alice.service\n"+
