@@ -117,6 +117,6 @@ func TestWhoDoesNotAnswerHoldsNobody(t *testing.T) {
 	o.Bus = "unix:path=" + deaf.Addr().String()
 	_, err = enterIt(t, b, o, 50*time.Millisecond)
 	require.Error(t, err)
-	assert.NotErrorIs(t, err, ErrRefused)
+	require.NotErrorIs(t, err, ErrRefused)
 	assert.Less(t, time.Since(began), patience)
 }

@@ -128,7 +128,7 @@ func (v *verdicts) action(in Input, p Plan) {
 	case actuate.ActionKeys:
 		v.keys(in, p)
 	case actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue: // see turns
-	case actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer, actuate.ActionClearBuffers, actuate.ActionShowWaiting:
+	case actuate.ActionStartServer, actuate.ActionStartUnit, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer, actuate.ActionClearBuffers, actuate.ActionShowWaiting:
 		v.must(false, "%s is not a session's to do", a.Kind)
 	}
 }

@@ -227,7 +227,7 @@ func (w *world) act(a actuate.Action) {
 		}
 	case actuate.ActionPaste, actuate.ActionSubmit, actuate.ActionQueue:
 		w.handOver(a)
-	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer, actuate.ActionClearBuffers, actuate.ActionShowWaiting:
+	case actuate.ActionNone, actuate.ActionStartServer, actuate.ActionStartUnit, actuate.ActionConfigure, actuate.ActionRestoreSocket, actuate.ActionKeepServer, actuate.ActionClearBuffers, actuate.ActionShowWaiting:
 	}
 }
 
