@@ -45,8 +45,11 @@ func Listen(path string) (net.Listener, error) {
 // It returns nil after ctx is done, else why it could not go on.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	log := logr.FromContextOrDiscard(ctx)
+	let := &arrivals{}
 	server := &http.Server{
-		Handler:           h,
+		Handler:           let.met(h),
+		ConnContext:       let.came,
+		ConnState:         let.changed,
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -58,8 +61,15 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		},
 	}
 	stopped := make(chan error, 1)
-	release := context.AfterFunc(ctx, func() { stopped <- drain(ctx, server) })
+	ended := make(chan struct{})
+	release := context.AfterFunc(ctx, func() {
+		_ = l.Close()
+		<-ended
+		let.wait(drainTimeout)
+		stopped <- drain(ctx, server)
+	})
 	err := server.Serve(l)
+	close(ended)
 	if release() {
 		return fmt.Errorf("serve the API: %w", err)
 	}
