@@ -102,6 +102,7 @@ func (s *service) isInstalled() {
 	before := s.settled()
 	s.ownsTheServer(before)
 	s.givesNothingOfItsOwn(before)
+	s.tellsItsManager()
 	daemon := s.look(s.daemonUnit())
 	assert.Regexp(s, `\b0 errors, 0 warnings\b`, s.muxlet("doctor"))
 	a = s.installs()
@@ -117,6 +118,20 @@ func (s *service) isInstalled() {
 	assert.Empty(s, s.tries(s.installer(), verify...).text(), "systemd has nothing to say about the units")
 	for _, unit := range []string{s.daemonUnit(), s.tmuxUnit(), s.socketUnit()} {
 		assert.Equal(s, "enabled", s.systemctl("is-enabled", unit).out[:len("enabled")], unit)
+	}
+}
+
+// tellsItsManager how many sessions there are, and the journal which one a line is about.
+func (s *service) tellsItsManager() {
+	s.Helper()
+	s.eventually("the status line counts the sessions", func() bool {
+		return strings.Contains(s.control("show", "-P", "StatusText", s.daemonUnit()), "3 running")
+	})
+	s.tries("root", "journalctl", "--sync")
+	for _, name := range declared {
+		entries := s.does("root", "journalctl", "-b", "--no-pager", "-o", "json", "MUXLET_SESSION="+name)
+		assert.Contains(s, entries, `"SYSLOG_IDENTIFIER":"muxlet"`, name)
+		assert.Contains(s, entries, `"PRIORITY":"6"`, name)
 	}
 }
 
