@@ -243,7 +243,8 @@ type Retention struct {
 
 // Logging is the daemon's log on standard error.
 type Logging struct {
-	// Format of a line. Default text.
+	// Format of a line. Where standard error is the journal, each line is an entry of it,
+	// with a priority and fields, in any format. Default text.
 	Format LogFormat `json:"format"`
 	// Verbosity: 0 changes and faults, 1 decisions with their inputs, 2 traces.
 	// Default 0, 0 to 10.
