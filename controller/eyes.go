@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -188,6 +189,18 @@ func (e *eyes) marked(uid string) []observe.MarkedProcess {
 		e.setMarks(uid, live)
 	}
 	return live
+}
+
+// isOthers says whether p is known to be a client of another session than that of uid.
+func (e *eyes) isOthers(uid string, p observe.Process) bool {
+	e.marksMu.Lock()
+	defer e.marksMu.Unlock()
+	for other, known := range e.marks {
+		if other != uid && slices.ContainsFunc(known, func(m observe.MarkedProcess) bool { return m.Process == p }) {
+			return true
+		}
+	}
+	return false
 }
 
 // note adds a process that has just been seen to be a client.

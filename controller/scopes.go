@@ -89,11 +89,7 @@ func (c *Controller) seeScopes(seen *plan.Seen, s *session, instance string) {
 	if r.Stop == nil && (r.Client != nil || r.Attempt != nil) {
 		return
 	}
-	seen.Remains = slices.DeleteFunc(c.membersOf(s, instance), func(p observe.Process) bool {
-		// A daemon that a person has started in a session's terminal may have started the
-		// tmux server there.
-		return p == seen.Server.Process || isClient(seen, p)
-	})
+	seen.Remains = slices.DeleteFunc(c.membersOf(s, instance), func(p observe.Process) bool { return isClient(seen, p) })
 	if r.Stop == nil {
 		return
 	}
@@ -121,9 +117,24 @@ func (c *Controller) membersOf(s *session, instance string) []observe.Process {
 		if err != nil {
 			c.Log.V(1).Info("Processes of a scope were not listed", "session", s.name, "scope", scope.Name, "err", err.Error())
 		}
-		all = append(all, members...)
+		if !c.shared(s.rec.UID, members) {
+			all = append(all, members...)
+		}
 	}
 	return all
+}
+
+// shared says whether what is in a scope of a session is not that session's alone. A daemon
+// that a person has started in its terminal starts the tmux server there, and with it every
+// launcher, and each client that gets no scope of its own: who of them is whose cannot be
+// told by the scope, and it would be the end of all sessions.
+func (c *Controller) shared(uid string, members []observe.Process) bool {
+	c.mu.Lock()
+	server := c.server.recorded
+	c.mu.Unlock()
+	return slices.ContainsFunc(members, func(p observe.Process) bool {
+		return server != nil && p == server.Process || c.eyes.isOthers(uid, p)
+	})
 }
 
 // isOver says whether the incarnation's scope is one of those that the record accounts for
@@ -217,7 +228,7 @@ func (c *Controller) sweepScopes(ctx context.Context) {
 			if !again {
 				since = now
 			}
-			if c.sweepScope(ctx, actuator, scope, since, again) {
+			if c.sweepScope(ctx, actuator, uid, scope, since, again) {
 				left[scope.Name] = since
 			}
 		}
@@ -229,9 +240,9 @@ func (c *Controller) sweepScopes(ctx context.Context) {
 }
 
 // sweepScope signals what is in a scope, and says whether anything was.
-func (c *Controller) sweepScope(ctx context.Context, actuator actuate.Actuator, scope observe.Scope, since time.Time, again bool) bool {
+func (c *Controller) sweepScope(ctx context.Context, actuator actuate.Actuator, uid string, scope observe.Scope, since time.Time, again bool) bool {
 	members, err := c.Scopes.Members(scope)
-	if err != nil || len(members) == 0 {
+	if err != nil || len(members) == 0 || c.shared(uid, members) {
 		return false
 	}
 	signal := actuate.SignalTerm

@@ -105,12 +105,18 @@ func (w *scoped) escape(s observe.Scope) observe.Process {
 	go func() { _ = cmd.Wait(); close(ended) }()
 	w.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
 	p, _ := process.Identify(cmd.Process.Pid)
+	w.enter(s, p)
+	return p
+}
+
+// enter has a process be in the scope.
+func (w *scoped) enter(s observe.Scope, p observe.Process) {
+	w.Helper()
 	file, err := os.OpenFile(w.file(s, "cgroup.procs"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(w, err)
 	_, err = fmt.Fprintln(file, p.PID)
 	require.NoError(w, err)
 	require.NoError(w, file.Close())
-	return p
 }
 
 // oom has the kernel count what it has ended in the scope.
@@ -304,6 +310,31 @@ func TestWhatARemovedSessionHasLeftIsEndedByTheNextDaemon(t *testing.T) {
 	assert.Equal(t, observe.Running, process.State(client))
 	w.Kill(client)
 	w.WaitGone(client)
+}
+
+// A daemon that a person has started in a session's terminal starts the tmux server, and
+// what runs in that without a scope of its own, in that session's scope.
+func TestAScopeThatHasTheTmuxServerInItIsLeftAlone(t *testing.T) {
+	w := startScoped(t)
+	w.Run("shop", "other", "lives", "more")
+	server, client := w.Server(), w.Client("lives").Process
+	w.enter(w.scope("shop"), server)
+	w.enter(w.scope("other"), client)
+	scopes := []observe.Scope{w.scope("shop"), w.scope("other"), w.scope("more")}
+	require.NoError(t, w.Controller().Terminate(t.Context(), "other"))
+	w.WaitFor("other", envtest.Shows(spec.StatusTerminated))
+	for _, name := range []string{"shop", "other", "more"} {
+		w.Delete(name)
+		w.WaitNoSession(name)
+	}
+	w.Drop()
+	left := w.escape(scopes[2])
+	w.Boot()
+	w.WaitGone(left)
+	assert.Equal(t, server, w.Server())
+	assert.Equal(t, observe.Running, process.State(client))
+	w.WaitFor("lives", envtest.Incarnation(1))
+	assert.Len(t, w.Events("", spec.ReasonLeftoversEnded), 1)
 }
 
 // Nothing but the session whose scope it was is concerned.
