@@ -30,6 +30,9 @@ const (
 	apiListener   = "api"
 	// mostListeners bounds what LISTEN_FDS is believed.
 	mostListeners = 64
+	// tellPatience is how long a manager that does not read is waited for: the daemon's end, and
+	// a reload of the settings, wait for it too.
+	tellPatience = 500 * time.Millisecond
 )
 
 // serviceManager is whoever has started this daemon, if it wants to be told how it is. The
@@ -125,7 +128,11 @@ func (m *serviceManager) tell(lines ...string) error {
 		return fmt.Errorf("tell the service manager: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := conn.Write([]byte(strings.Join(lines, "\n"))); err != nil {
+	err = conn.SetWriteDeadline(time.Now().Add(tellPatience))
+	if err == nil {
+		_, err = conn.Write([]byte(strings.Join(lines, "\n")))
+	}
+	if err != nil {
 		return fmt.Errorf("tell the service manager: %w", err)
 	}
 	return nil

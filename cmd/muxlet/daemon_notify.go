@@ -163,6 +163,6 @@ func (n *notifier) note(err error) {
 	}
 	n.unreachable = err != nil
 	if err != nil {
-		n.status = ""
+		n.status, n.fedAt, n.extendedAt = "", time.Time{}, time.Time{}
 	}
 }

@@ -180,6 +180,24 @@ func TestAManagerThatIsBackHearsEverythingAnew(t *testing.T) {
 	assert.Equal(t, []string{"READY=1\nSTATUS=no sessions"}, e.heard())
 }
 
+// The daemon's end and each reload would wait with it.
+func TestAManagerThatHangsIsNotWaitedFor(t *testing.T) {
+	e := listen(t)
+	m := &serviceManager{socket: e.path, ready: true}
+	filled := make(chan struct{})
+	go func() {
+		defer close(filled)
+		for m.tell("STATUS=x") == nil {
+		}
+		m.reloading()()
+	}()
+	select {
+	case <-filled:
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "whoever tells it hangs with it")
+	}
+}
+
 func TestTheStatusIsOneShortLine(t *testing.T) {
 	line := managerStatus(controller.Health{ReadyReason: strings.Repeat("ä ", 1000)})
 	assert.Len(t, []rune(line), statusLength)
