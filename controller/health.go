@@ -193,6 +193,7 @@ func (c *Controller) examine() vitals {
 			v.tmuxProblem = cmp.Or(snap.view.Message, "tmux could not be asked")
 		}
 	}
+	v.tmuxProblem = cmp.Or(v.tmuxProblem, c.server.failure)
 	return v
 }
 

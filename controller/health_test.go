@@ -288,6 +288,21 @@ func TestAFullDiskIsTold(t *testing.T) {
 	})
 }
 
+func TestATmuxServerThatDoesNotComeIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := beating(t)
+		defer c.queue.ShutDown()
+		loop(t, c)
+		c.mu.Lock()
+		c.server.failure = "no tmux server could be started: no room"
+		c.mu.Unlock()
+		h := c.Health()
+		assert.True(t, h.Live)
+		assert.False(t, h.Ready, "nothing can be started")
+		assert.Equal(t, "no tmux server could be started: no room", problem(t, h, "tmux"))
+	})
+}
+
 func TestWhatIsNotReadAnyMoreIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := beating(t)
