@@ -35,6 +35,9 @@ const (
 	// began to wait at the same time wait so long for a tmux that is mute.
 	pulseLate      = 30 * time.Second
 	pulseLateCalls = 6
+	// pulseDoubtful is the age of a pulse from which on the disk is tried: a disk that is mute is
+	// known as that before the pulse is late.
+	pulseDoubtful = 5 * time.Second
 	// passLate is after how long a pass counts as stuck: its own waits are bounded by less.
 	passLate = 2 * time.Minute
 	// readingLate and four resyncs may go by without a reading of the manifests, or a look
@@ -305,6 +308,10 @@ func (c *Controller) watchState(done <-chan struct{}) {
 		problem := ""
 		if err := c.Store.Room(); err != nil {
 			problem = err.Error()
+		} else if c.Clock.Since(c.health.last.Load().at) > pulseDoubtful {
+			// The workers may all wait for a disk whose room is known from memory. Whether it
+			// takes the bytes is told by the passes; here it counts how long that lasts.
+			_ = c.Store.Try()
 		}
 		c.health.room.Store(&problem)
 		c.health.roomAsked.Store(nil)

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,16 @@ type roomyStore struct {
 
 func (s roomyStore) Room() error { return s.room() }
 
+func (roomyStore) Try() error { return nil }
+
+// slowStore has room, and a disk that takes nothing before it is mended.
+type slowStore struct {
+	roomyStore
+	mended chan struct{}
+}
+
+func (s slowStore) Try() error { <-s.mended; return nil }
+
 // stuckTmux answers nobody before mute is closed, and obeys no context.
 type stuckTmux struct {
 	Tmux
@@ -61,6 +72,18 @@ func namesOf(n int) []string {
 		names = append(names, fmt.Sprintf("s%d", i))
 	}
 	return names
+}
+
+// lookAt has the workers look at that many sessions.
+func lookAt(c *Controller, n int) {
+	c.mu.Lock()
+	for _, name := range namesOf(n) {
+		c.sessions[name] = newSession(name)
+	}
+	c.mu.Unlock()
+	for _, name := range namesOf(n) {
+		c.enqueue(name, time.Now())
+	}
 }
 
 // beating is a controller whose loop has looked at everything but the sessions named.
@@ -197,10 +220,7 @@ func TestWorkersThatAreAllStuckAreAnIllnessOfTheDaemon(t *testing.T) {
 		mute := make(chan struct{})
 		c.eyes.Tmux = stuckTmux{mute: mute}
 		loop(t, c)
-		for _, name := range namesOf(workers) {
-			c.sessions[name] = newSession(name)
-			c.enqueue(name, time.Now())
-		}
+		lookAt(c, workers)
 		<-time.After(pulseLate + pulseLateCalls*healthTimeout + 2*pulsePeriod)
 		h := c.Health()
 		assert.False(t, h.Live)
@@ -220,10 +240,7 @@ func TestAMuteTmuxIsNotTheDaemonsIllness(t *testing.T) {
 		defer c.queue.ShutDown()
 		c.eyes.Tmux = muteTmux{}
 		loop(t, c)
-		for _, name := range namesOf(400) {
-			c.sessions[name] = newSession(name)
-			c.enqueue(name, time.Now())
-		}
+		lookAt(c, 400)
 		for range 100 {
 			<-time.After(3 * time.Second)
 			h := c.Health()
@@ -248,10 +265,7 @@ func TestAStateDirectoryThatDoesNotAnswerIsNotTheDaemonsIllness(t *testing.T) {
 		mute := make(chan struct{})
 		c.eyes.Tmux = stuckTmux{mute: mute}
 		loop(t, c)
-		for _, name := range namesOf(workers) {
-			c.sessions[name] = newSession(name)
-			c.enqueue(name, time.Now())
-		}
+		lookAt(c, workers)
 		<-time.After(10 * time.Minute)
 		h := c.Health()
 		assert.True(t, h.Live, h.LiveReason)
@@ -265,13 +279,42 @@ func TestAStateDirectoryThatDoesNotAnswerIsNotTheDaemonsIllness(t *testing.T) {
 	})
 }
 
+// The room of a disk is known without it. A daemon that is killed and started again waits for
+// the same disk, and its sessions for that daemon.
+func TestADiskThatTakesNothingIsNotTheDaemonsIllness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := beating(t)
+		defer c.queue.ShutDown()
+		mended := make(chan struct{})
+		c.Store = slowStore{roomyStore{room: func() error { return nil }}, mended}
+		done := make(chan struct{})
+		go c.watchState(done)
+		mute := make(chan struct{})
+		c.eyes.Tmux = stuckTmux{mute: mute}
+		loop(t, c)
+		lookAt(c, workers)
+		for range 200 {
+			<-time.After(3 * time.Second)
+			h := c.Health()
+			require.True(t, h.Live, h.LiveReason)
+		}
+		assert.Contains(t, problem(t, c.Health(), "state"), "state directory /state has not answered for 9m")
+		close(mended)
+		<-time.After(2 * stateLook)
+		assert.False(t, c.Health().Live, "the disk is well, and the workers are stuck all the same")
+		close(mute)
+		close(done)
+	})
+}
+
 func TestAFullDiskIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := beating(t)
 		defer c.queue.ShutDown()
-		full := true
+		var full atomic.Bool
+		full.Store(true)
 		c.Store = roomyStore{room: func() error {
-			if full {
+			if full.Load() {
 				return assert.AnError
 			}
 			return nil
@@ -280,7 +323,7 @@ func TestAFullDiskIsTold(t *testing.T) {
 		go c.watchState(done)
 		loop(t, c)
 		assert.Equal(t, assert.AnError.Error(), problem(t, c.Health(), "disk"))
-		full = false
+		full.Store(false)
 		<-time.After(2 * stateLook)
 		sees(c)
 		assert.True(t, c.Health().Ready, c.Health().ReadyReason)

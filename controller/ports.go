@@ -114,6 +114,8 @@ type Records interface {
 	Save(r record.Record) error
 	// Room says whether there is room for what a start writes.
 	Room() error
+	// Try returns once a few bytes are on disk, or cannot be.
+	Try() error
 	Restore(r record.Record) error
 	Archive(r record.Record) error
 	Archived(name string, notBefore time.Time) (r record.Record, ok bool)

@@ -5,8 +5,12 @@ package record
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muxlet/muxlet/spec/durable"
 )
 
 // What must be free for a start: its record is written several times, and the
@@ -34,6 +38,20 @@ func (s *Store) Room() error {
 	}
 	if st.Files > 0 && st.Ffree < minFreeInodes {
 		return fmt.Errorf("the disk of state directory %s has only %d inodes free: remove files, and starts go on by themselves", s.state, st.Ffree)
+	}
+	return nil
+}
+
+// Try returns once the disk of the state directory has taken a few bytes, or has refused
+// them: Room is answered from memory where a write waits for minutes. It waits for no lock.
+func (s *Store) Try() error {
+	probe := filepath.Join(s.state, ".probe")
+	err := durable.WriteFile(probe, []byte("probe\n"), 0o600)
+	if err == nil {
+		err = os.Remove(probe)
+	}
+	if err != nil {
+		return fmt.Errorf("try the disk of state directory %s: %w", s.state, err)
 	}
 	return nil
 }
