@@ -89,6 +89,8 @@ type setup struct {
 	account *user.User
 	// users are those whose instances of the system's units are meant.
 	users []string
+	// stale are the units that were not on disk as systemd knew them.
+	stale map[string]bool
 	// settings of the person; nil for the system's units.
 	settings *config.Effective
 	systemctl

@@ -132,13 +132,29 @@ func (s *setup) do(ctx context.Context, words ...string) error {
 	return err
 }
 
+// reloadIf has systemd read the units again where they are not as it knows them: by what is
+// written now, or by what somebody put into a drop-in. Only before that can it be told for
+// which daemon that means a new start.
 func (s *setup) reloadIf(ctx context.Context, changes []change) error {
+	reload := false
 	for _, c := range changes {
-		if c.word != fileUnchanged && !filepath.IsAbs(c.Name) {
-			return s.do(ctx, "daemon-reload")
+		reload = reload || c.word != fileUnchanged && !filepath.IsAbs(c.Name)
+	}
+	s.stale = map[string]bool{}
+	for _, names := range s.instances() {
+		for _, unit := range []string{names.Tmux, names.Socket, names.Daemon} {
+			state, err := s.state(ctx, unit)
+			if err != nil {
+				return err
+			}
+			s.stale[unit] = state.reload
+			reload = reload || state.reload
 		}
 	}
-	return nil
+	if !reload {
+		return nil
+	}
+	return s.do(ctx, "daemon-reload")
 }
 
 // bringUp enables and starts the units of one user. The tmux server is left alone whatever
@@ -197,7 +213,7 @@ func (s *setup) bringUpDaemon(ctx context.Context, names systemd.Names, states m
 	case !runs:
 		return s.started(s.do(ctx, "start", names.Daemon), names)
 	case has(changes, template.Daemon), has(changes, "muxlet@root.service.d/10-root.conf") && names.Daemon == "muxlet@root.service",
-		daemon.reload, s.replaced(daemon.mainPID):
+		s.stale[names.Daemon], s.replaced(daemon.mainPID):
 		return s.started(s.do(ctx, "restart", names.Daemon), names)
 	}
 	return nil

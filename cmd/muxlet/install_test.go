@@ -194,6 +194,21 @@ func TestAnEditedUnitIsTheirsAndADropInStays(t *testing.T) {
 	assert.Equal(t, []string{"muxlet.service.d"}, h.units())
 }
 
+// A restart without a reload would start what systemd remembers, and find the drop-in
+// unread again the next time.
+func TestADropInThatSystemdHasNotReadIsReadOnce(t *testing.T) {
+	h := newHost(t)
+	require.Equal(t, exitOK, h.run("install", "--user"), h.errOut)
+	script := strings.Replace(systemctlScript, "echo NeedDaemonReload=no;", `if [ -e "$state/stale" ]; then echo NeedDaemonReload=yes; else echo NeedDaemonReload=no; fi;`, 1)
+	h.program("systemctl", strings.Replace(script, "case $verb in\nenable)", "case $verb in\ndaemon-reload) rm -f \"$state/stale\";;\nenable)", 1))
+	h.calls()
+	h.write("fake/stale", "")
+	require.Equal(t, exitOK, h.run("install", "--user"), h.errOut)
+	assert.Equal(t, "user daemon-reload \nuser restart muxlet.service\n", h.calls())
+	require.Equal(t, exitOK, h.run("install", "--user"), h.errOut)
+	assert.Empty(t, h.calls())
+}
+
 func TestWhatIsMissingIsSaidWithTheNextStep(t *testing.T) {
 	h := newHost(t)
 	refused := func(why string, args ...string) {
