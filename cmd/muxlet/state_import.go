@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,12 +79,9 @@ func (g *globals) importState(ctx context.Context, settings *config.Effective, f
 		return err
 	}
 	defer held.release()
-	existing, err := export.Existing(dir, stateKinds())
+	existing, err := existingState(dir, o.force)
 	if err != nil {
 		return err
-	}
-	if len(existing) > 0 && !o.force {
-		return fmt.Errorf("there is a state in %s already: --force moves it aside, or choose another directory with --state-dir", dir)
 	}
 	unpack := func(into string) (export.Summary, error) {
 		summary, err := export.Unpack(ctx, in, into, stateKinds(), export.Limits{Files: maxImportFiles, Bytes: size.Value()})
@@ -94,9 +92,18 @@ func (g *globals) importState(ctx context.Context, settings *config.Effective, f
 		if err != nil {
 			return err
 		}
-		return g.tellImport("would be imported (dry run)", summary, dir, len(existing) > 0, "")
+		return g.tellImport("would be imported (dry run)", summary, dir, existing, "")
 	}
-	return g.putInPlace(dir, held, len(existing) > 0, unpack)
+	return g.putInPlace(dir, held, o.force, unpack)
+}
+
+// existingState says whether there is a state in dir, which is refused without force.
+func existingState(dir string, force bool) (bool, error) {
+	existing, err := export.Existing(dir, stateKinds())
+	if len(existing) > 0 && !force {
+		return true, fmt.Errorf("there is a state in %s already: --force moves it aside, or choose another directory with --state-dir", dir)
+	}
+	return len(existing) > 0, err
 }
 
 // stateDirectory is where the state is, or will be: a link on the way to it stays.
@@ -179,7 +186,7 @@ func holderIn(path string) string {
 
 // putInPlace unpacks beside the state directory, and puts the result in its place once it
 // is complete. No daemon can take it before that is done: its lock is held too.
-func (g *globals) putInPlace(dir string, held *locks, existing bool, unpack func(into string) (export.Summary, error)) error {
+func (g *globals) putInPlace(dir string, held *locks, force bool, unpack func(into string) (export.Summary, error)) error {
 	clearLeftovers(dir)
 	staging, err := export.Stage(dir)
 	if err != nil {
@@ -190,6 +197,10 @@ func (g *globals) putInPlace(dir string, held *locks, existing bool, unpack func
 		return errors.Join(err, os.RemoveAll(staging))
 	}
 	summary, err := unpack(staging)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(staging))
+	}
+	existing, err := stillOurs(dir, held, force)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(staging))
 	}
@@ -212,6 +223,19 @@ func (g *globals) putInPlace(dir string, held *locks, existing bool, unpack func
 		g.complain("Warning: the state before was another instance's. Clients of its sessions that still run go on without muxlet: end them.")
 	}
 	return g.tellImport("imported", summary, dir, existing, aside)
+}
+
+// stillOurs looks again right before the place is taken. A directory that was missing had
+// no lock to hold: unpacking takes a while, and a daemon may have made one meanwhile.
+func stillOurs(dir string, held *locks, force bool) (existing bool, err error) {
+	if held.held[filepath.Join(dir, "lock")] == nil {
+		now, err := lockForImport(dir, false)
+		if err != nil {
+			return false, err
+		}
+		maps.Copy(held.held, now.held)
+	}
+	return existingState(dir, force)
 }
 
 func sameContent(one, other string) bool {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -183,4 +184,50 @@ func TestAnExportWithoutAStateSaysSo(t *testing.T) {
 	assert.Empty(t, c.beside())
 	assert.Equal(t, exitUsage, c.run("state", "expor"))
 	assert.Equal(t, exitUsage, c.run("state", "import"))
+}
+
+// A daemon that somebody starts while an import is under way, where there was nothing to
+// lock before, keeps what it has made.
+func TestAnImportIsRefusedWhenADaemonHasComeMeanwhile(t *testing.T) {
+	c := remembering(t)
+	file := filepath.Join(c.dir, "x.tar.gz")
+	require.Equal(t, 0, c.run("state", "export", file))
+	before := c.beside()
+	for _, runs := range []bool{true, false} {
+		require.NoError(t, os.RemoveAll(c.state()))
+		data, err := os.Open(file)
+		require.NoError(t, err)
+		var held *os.File
+		c.prepare = func(g *globals) {
+			g.in = io.MultiReader(&onFirstRead{func() {
+				store := record.NewStore(c.state())
+				require.NoError(t, store.Prepare())
+				require.NoError(t, store.Save(record.Record{UID: "u1", Name: "shop", Incarnation: 9, CreatedAt: noon}))
+				if runs {
+					held, err = lock(filepath.Join(c.state(), "lock"), "x")
+					require.NoError(t, err)
+				}
+			}}, data)
+		}
+		assert.Equal(t, exitError, c.run("state", "import", "-"))
+		if runs {
+			assert.Regexp(t, `in use by a daemon \(pid \d+\): stop it first`, c.errOut)
+			require.NoError(t, held.Close())
+		} else {
+			assert.Contains(t, c.errOut, "there is a state in /tmp/test/state already")
+		}
+		require.NoError(t, data.Close())
+		r, err := c.record()
+		require.NoError(t, err)
+		assert.EqualValues(t, 9, r.Incarnation)
+		assert.Equal(t, before, c.beside())
+	}
+}
+
+// onFirstRead does something when it is read, and has nothing.
+type onFirstRead struct{ do func() }
+
+func (o *onFirstRead) Read([]byte) (int, error) {
+	o.do()
+	return 0, io.EOF
 }
