@@ -265,6 +265,7 @@ func (c *Controller) archive(s *session, p *plan.Plan) {
 		err = c.Store.Archive(p.Record)
 	}
 	if err != nil {
+		c.Metrics.Failed(metrics.FailedSave)
 		c.Log.Error(err, "Record was not archived", "session", s.name)
 		p.Fate, p.RequeueAfter = plan.FateKeep, unwritableRetry
 		p.Verdict.Reason, p.Verdict.Message = spec.ReasonStateUnwritable, err.Error()

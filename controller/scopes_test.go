@@ -355,6 +355,7 @@ func TestAnOOMKillEndsItsOwnSessionAlone(t *testing.T) {
 	end := s.Status.Client.LastTermination
 	require.NotNil(t, end)
 	assert.Equal(t, spec.ReasonOOMKilled, end.Reason)
+	assert.Equal(t, 1, scrape(w.Env).value("muxlet_client_restarts_total", "reason", spec.ReasonOOMKilled))
 	assert.Contains(t, end.Message, "its limit of 60Mi")
 	assert.EqualValues(t, 1, s.Status.ConsecutiveDeaths, "it backs off as any other")
 	assert.Len(t, w.Events("shop", spec.ReasonOOMKilled), 2)

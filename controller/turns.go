@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/muxlet/muxlet/actuate"
+	"github.com/muxlet/muxlet/controller/metrics"
 	"github.com/muxlet/muxlet/controller/plan"
 	"github.com/muxlet/muxlet/controller/turn"
 	"github.com/muxlet/muxlet/observe"
@@ -180,6 +181,7 @@ func (c *Controller) saveTurns(s *session, in plan.Input, p *plan.Plan) (act boo
 			c.Log.V(1).Info("Turn has changed meanwhile", "session", s.name, "turn", next.Name)
 			continue
 		}
+		c.Metrics.Failed(metrics.FailedSave)
 		c.Log.Error(err, "Turn was not saved", "session", s.name, "turn", next.Name)
 	}
 	c.settleTold(s, failure)

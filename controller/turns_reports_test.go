@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -74,6 +75,7 @@ func TestAReportIsKeptUntilTheTurnIsSaved(t *testing.T) {
 	fail.refuse(true)
 	c.Eventually("the end of the turn is spooled", func() bool { return c.spooled("Done") })
 	c.Always(stays, "it stays so", func() bool { return c.spooled("Done") })
+	assert.Positive(t, scrape(c.Env).value("muxlet_reconcile_errors_total", "kind", "save"), "whoever watches learns of it")
 	fail.refuse(false)
 	c.Restart()
 	c.waitTurn(name, spec.TurnCompleted)

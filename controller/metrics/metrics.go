@@ -139,7 +139,7 @@ func (m *Metrics) Failed(kind string) { m.failed.WithLabelValues(kind).Inc() }
 
 // ends are the reasons for which a client has another one after it.
 var ends = words(spec.ReasonKilled, spec.ReasonExited, spec.ReasonCompleted, spec.ReasonLost, spec.ReasonStopped,
-	spec.ReasonEngineGone, spec.ReasonLivenessProbeFailed, spec.ReasonStartTimeout, other)
+	spec.ReasonEngineGone, spec.ReasonLivenessProbeFailed, spec.ReasonStartTimeout, spec.ReasonOOMKilled, other)
 
 // Restarted counts an incarnation after the first, by the reason of the end before.
 func (m *Metrics) Restarted(reason string) { m.restarts.WithLabelValues(bounded(ends, reason)).Inc() }
