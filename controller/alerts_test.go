@@ -72,4 +72,13 @@ func TestTheSampleAlertsAskForMetricsThatThereAre(t *testing.T) {
 	}
 	assert.Greater(t, len(names), 10)
 	assert.Contains(t, string(text), `up{job="muxlet"} == 0`, "a daemon that is gone has no metrics")
+
+	// promtool runs these; here they are only to be about alerts that there are.
+	text, err = os.ReadFile("../config/alerts/muxlet.rules.test.yaml")
+	require.NoError(t, err)
+	alerts := regexp.MustCompile(`alertname: (\w+)`).FindAllStringSubmatch(string(text), -1)
+	assert.Greater(t, len(alerts), 5)
+	for _, alert := range alerts {
+		assert.True(t, names[alert[1]], "%s is tested and is none", alert[1])
+	}
 }
