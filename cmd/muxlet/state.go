@@ -90,6 +90,10 @@ func (g *globals) exportState(ctx context.Context, settings *config.Effective, f
 
 // writeExport writes a file of mode 0600 that is complete or not there.
 func writeExport(file string, pack func(io.Writer) (export.Summary, error)) (summary export.Summary, err error) {
+	// A device or a pipe would be replaced: for root /dev/null of the whole machine.
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return summary, fmt.Errorf("export to %s: it is no regular file: name another one, or - for standard output", file)
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(file), durable.TempPrefix+"export-*")
 	if err != nil {
 		return summary, fmt.Errorf("export to %s: %w: name a file in a directory that can be written", file, cause(err))

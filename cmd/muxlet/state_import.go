@@ -273,6 +273,7 @@ func (g *globals) tellImport(done string, s export.Summary, dir string, existing
 	if err := g.say("%s", strings.Join(lines, "\n")); err != nil {
 		return err
 	}
-	g.complain("Manifests and settings are not in it. See that they are in place, then: muxlet daemon")
+	g.complain("Manifests, settings and the agents' own files of conversations (such as ~/.claude and ~/.codex) are not in it.\n" +
+		"See that they are in place, then: muxlet daemon")
 	return nil
 }

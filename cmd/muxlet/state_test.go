@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/muxlet/muxlet/controller/export"
 	"github.com/muxlet/muxlet/controller/record"
@@ -175,6 +176,20 @@ func TestAnImportTakesThePlaceOfADirectoryWithoutState(t *testing.T) {
 	info, err := os.Lstat(c.state())
 	require.NoError(t, err)
 	assert.NotZero(t, info.Mode()&os.ModeSymlink, "a link stays a link")
+}
+
+// What is no file must not become one.
+func TestAnExportReplacesFilesAlone(t *testing.T) {
+	c := remembering(t)
+	pipe := filepath.Join(c.dir, "pipe")
+	require.NoError(t, unix.Mkfifo(pipe, 0o600))
+	for _, path := range []string{pipe, c.state()} {
+		assert.Equal(t, exitError, c.run("state", "export", path))
+		assert.Contains(t, c.errOut, "it is no regular file")
+	}
+	info, err := os.Lstat(pipe)
+	require.NoError(t, err)
+	assert.NotZero(t, info.Mode()&os.ModeNamedPipe)
 }
 
 func TestAnExportWithoutAStateSaysSo(t *testing.T) {

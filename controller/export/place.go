@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muxlet/muxlet/spec/durable"
 )
 
@@ -100,9 +102,13 @@ func Place(staging, dir string, kinds Kinds, now time.Time) (aside string, err e
 	if err := errors.Join(os.Remove(filepath.Join(staging, stagingMark)), durable.SyncDir(staging)); err != nil {
 		return "", fmt.Errorf("complete %s: %w", staging, err)
 	}
+	complete, err := os.Lstat(staging)
+	if err != nil {
+		return "", fmt.Errorf("complete %s: %w", staging, err)
+	}
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := os.Rename(staging, dir); err != nil {
-			return "", fmt.Errorf("put the state in place: %w", err)
+			return "", notPlaced(staging, dir, complete, err)
 		}
 		return "", durable.SyncDir(filepath.Dir(dir))
 	}
@@ -111,12 +117,25 @@ func Place(staging, dir string, kinds Kinds, now time.Time) (aside string, err e
 		return "", err
 	}
 	if err := swap(staging, dir, aside); err != nil {
-		return "", fmt.Errorf("put the state in place of %s: %w", dir, err)
+		return "", notPlaced(staging, dir, complete, err)
 	}
 	if err := durable.SyncDir(filepath.Dir(dir)); err != nil {
 		return aside, err
 	}
 	return aside, carryOver(aside, dir, kinds)
+}
+
+// notPlaced explains that staging did not get to dir, and removes it if it is still what it
+// was: once the two were exchanged it is the state before.
+func notPlaced(staging, dir string, complete fs.FileInfo, err error) error {
+	if errors.Is(err, unix.EBUSY) {
+		err = fmt.Errorf("%w: what is mounted there cannot be moved; unmount it, or choose another directory", err)
+	}
+	err = fmt.Errorf("put the state in place of %s: %w", dir, err)
+	if now, e := os.Lstat(staging); e == nil && os.SameFile(now, complete) {
+		return errors.Join(err, os.RemoveAll(staging))
+	}
+	return fmt.Errorf("%w; the state before is %s", err, staging)
 }
 
 // swap puts staging in the place of dir, and dir at aside.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // staged is a complete state beside dir.
@@ -96,4 +97,25 @@ func TestWhatABrokenOffImportLeavesIsFound(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(complete, stagingMark)))
 	require.NoError(t, os.Mkdir(dir+".import-of-mine", 0o700))
 	require.Equal(t, []string{left}, Leftovers(dir))
+}
+
+// A directory that is complete is left to nobody who was told nothing of it.
+func TestAStateThatCannotTakeThePlaceLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	require.NoError(t, os.WriteFile(dir, []byte("a file"), 0o600))
+	complete := staged(t, dir)
+	before, err := os.Lstat(complete)
+	require.NoError(t, err)
+	err = notPlaced(complete, dir, before, unix.EBUSY)
+	require.ErrorIs(t, err, unix.EBUSY)
+	require.ErrorContains(t, err, "what is mounted there cannot be moved")
+	require.NoDirExists(t, complete)
+
+	// Exchanged already, it is what was in the place: that stays.
+	exchanged := staged(t, dir)
+	was, err := os.Lstat(dir)
+	require.NoError(t, err)
+	err = notPlaced(exchanged, dir, was, unix.EIO)
+	require.ErrorContains(t, err, "the state before is "+exchanged)
+	require.DirExists(t, exchanged)
 }
