@@ -349,7 +349,14 @@ func TestAnOOMKillEndsItsOwnSessionAlone(t *testing.T) {
 	w.Eventually("the child's end is told", func() bool { return len(w.Events("shop", spec.ReasonOOMKilled)) == 1 })
 	w.WaitFor("shop", envtest.Incarnation(1))
 
+	// The next daemon knows which one that was, and tells of another.
+	w.Drop()
+	w.Boot()
+	w.WaitFor("shop", envtest.Incarnation(1))
 	w.oom(w.scope("shop"), 2)
+	w.Eventually("the second child's end is told", func() bool { return w.Record("shop").Client.OOMKills == 2 })
+
+	w.oom(w.scope("shop"), 3)
 	w.Kill(w.Client("shop").Process)
 	s := w.WaitFor("shop", envtest.Incarnation(2))
 	end := s.Status.Client.LastTermination

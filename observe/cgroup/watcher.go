@@ -30,9 +30,7 @@ type Watcher struct {
 type watch struct {
 	scope observe.Scope
 	key   string
-	// before are the kills that had been when the watch began.
-	before int
-	oom    observe.OOM
+	oom   observe.OOM
 }
 
 // NewWatcher makes a Watcher; Close ends it. Without notices of the system it sees
@@ -81,7 +79,7 @@ func (w *Watcher) Watch(s observe.Scope, key string) {
 		_ = w.inotify.Remove(path)
 		return
 	}
-	w.watched[path] = &watch{scope: s, key: key, before: kills}
+	w.watched[path] = &watch{scope: s, key: key, oom: observe.OOM{Kills: kills}}
 }
 
 // Forget stops watching a scope.
@@ -97,7 +95,7 @@ func (w *Watcher) Forget(s observe.Scope) {
 	_ = w.inotify.Remove(path)
 }
 
-// OOM is what was ended in a scope while it was watched.
+// OOM is what was ended in a scope that is watched, and when that was noticed.
 func (w *Watcher) OOM(s observe.Scope) observe.OOM {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,9 +144,9 @@ func (w *Watcher) take(path string) {
 // look reads the count; a scope that is gone keeps the last one. w.mu is held.
 func (w *Watcher) look(found *watch) (news bool) {
 	kills, err := w.tree.oomKills(found.scope.ControlGroup)
-	if err != nil || kills-found.before <= found.oom.Kills {
+	if err != nil || kills <= found.oom.Kills {
 		return false
 	}
-	found.oom = observe.OOM{Kills: kills - found.before, At: w.now()}
+	found.oom = observe.OOM{Kills: kills, At: w.now()}
 	return true
 }
