@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -102,14 +103,25 @@ func (m *serviceManager) listener(path string) (net.Listener, error) {
 		return nil, m.forgetListener(fmt.Errorf("listen on the socket of the service manager: %w", err))
 	}
 	here, err := os.Stat(path)
-	if err == nil && m.file == nil {
+	if err == nil && m.file == nil && leads(path) {
 		m.file, err = os.Stat(l.Addr().String())
 	}
-	if err == nil && os.SameFile(here, m.file) {
+	if err == nil && m.file != nil && os.SameFile(here, m.file) {
 		return l, nil
 	}
 	_ = l.Close()
 	return nil, m.forgetListener(fmt.Errorf("the socket of the service manager, %s, is not at %s (any more)", l.Addr(), path))
+}
+
+// leads says whether anybody listens at path. The file that the manager has made may have been
+// removed, and another one be left there by a daemon that was killed; nothing else tells one
+// from the other, since both have the same name.
+func leads(path string) bool {
+	conn, err := net.DialTimeout("unix", path, tellPatience)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return !errors.Is(err, unix.ECONNREFUSED)
 }
 
 func (m *serviceManager) forgetListener(why error) error {

@@ -266,6 +266,21 @@ func TestAManagersSocketThatIsGoneIsUsedNoMore(t *testing.T) {
 	}
 }
 
+// Its file was removed under an earlier daemon, which made one of its own and was killed: at the
+// path is what nobody listens on any more, and the manager still holds its socket.
+func TestASocketFileThatLeadsNowhereIsNotTheManagers(t *testing.T) {
+	path := filepath.Join(filepath.Dir(listen(t).path), "api")
+	m := handed(t, path)
+	require.NoError(t, os.Remove(path))
+	killed, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	killed.SetUnlinkOnClose(false)
+	require.NoError(t, killed.Close())
+	l, err := m.listener(path)
+	require.ErrorContains(t, err, "is not at "+path)
+	assert.Nil(t, l)
+}
+
 func TestAManagersSocketElsewhereIsNotOurs(t *testing.T) {
 	path := filepath.Join(filepath.Dir(listen(t).path), "api")
 	m := handed(t, path+".other")
