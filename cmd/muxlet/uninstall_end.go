@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -34,29 +36,68 @@ const (
 // a server that was started before there was one, clients in scopes of their own, and those
 // that did not end with their terminal. Each is proven to be of this instance.
 func (s *setup) endRest(ctx context.Context) error {
-	if s.system {
-		return nil
+	if !s.system {
+		instance, err := instanceOf(s.settings.StateDir)
+		if err != nil || instance == "" {
+			return err
+		}
+		if s.dryRun {
+			return s.say("Would end the clients of instance %s", instance)
+		}
+		if err := s.endOwnServer(ctx, instance); err != nil {
+			return err
+		}
+		return s.endClients(ctx, os.Geteuid(), instance, "systemctl", "--user")
+	}
+	for _, name := range s.users {
+		if err := s.endRestOf(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endRestOf is endRest for a user of the system's units: the unit of the tmux server holds
+// none of the clients that have scopes of her own manager.
+func (s *setup) endRestOf(ctx context.Context, name string) error {
+	u, err := s.lookupUser(name)
+	if err != nil {
+		return fmt.Errorf("user %s is not known here: %w", name, err)
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return fmt.Errorf("user %s has no uid: %w", name, err)
+	}
+	instance, err := instanceOf(filepath.Join(u.HomeDir, ".local/state/muxlet"))
+	if err != nil || instance == "" {
+		return err
+	}
+	if s.dryRun {
+		return s.say("Would end the clients of instance %s of %s", instance, name)
+	}
+	var manager []string
+	// Who does not linger has no scopes, and asking her manager would be a login.
+	if s.lingers(name) {
+		manager = []string{"systemctl", "--user", "--machine=" + name + "@.host"}
+	}
+	return s.endClients(ctx, uid, instance, manager...)
+}
+
+// instanceOf is the instance whose state is in a directory; empty when none is.
+func instanceOf(stateDir string) (string, error) {
+	path := filepath.Join(stateDir, "instance")
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return "", nil
 	}
 	var instance string
-	err := durable.Read(filepath.Join(s.settings.StateDir, "instance"), instanceVersion, &instance)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	err := durable.Read(path, instanceVersion, &instance)
 	if err == nil {
 		err = uuid.Validate(instance)
 	}
 	if err != nil {
-		return fmt.Errorf("find out which sessions are of %s: %w", s.settings.StateDir, err)
+		return "", fmt.Errorf("find out which sessions are of %s: %w", stateDir, err)
 	}
-	if s.dryRun {
-		return s.say("Would end the clients of instance %s", instance)
-	}
-	if err := s.endOwnServer(ctx, instance); err != nil {
-		return err
-	}
-	// Nothing is wrong when there is none.
-	_, _ = s.run(ctx, "stop", "muxlet-"+instance+"-*.scope")
-	return s.endClients(ctx, instance)
+	return instance, nil
 }
 
 // endOwnServer ends a tmux server that is no unit's.
@@ -80,12 +121,16 @@ func (s *setup) endOwnServer(ctx context.Context, instance string) error {
 	return s.say("The tmux server (pid %d) and its sessions were ended", servers[0].PID)
 }
 
-// endClients ends each process that carries the mark of a client of the instance: SIGTERM
-// first, SIGKILL for those that stay.
-func (s *setup) endClients(ctx context.Context, instance string) error {
+// endClients ends what is in the scopes of the user's manager, and each process of the user that
+// carries the mark of a client of the instance: SIGTERM first, SIGKILL for those that stay.
+func (s *setup) endClients(ctx context.Context, uid int, instance string, manager ...string) error {
+	if len(manager) > 0 {
+		// Nothing is wrong when there is no scope.
+		_, _ = runProgram(ctx, s.callEnv, append(manager, "stop", "muxlet-"+instance+"-*.scope")...)
+	}
 	told := map[observe.Process]bool{}
 	for waited := time.Duration(0); ; waited += s.pollPeriod {
-		marked, err := process.Scan(instance)
+		marked, err := process.ScanOf(uid, instance)
 		switch {
 		case err != nil:
 			return fmt.Errorf("look for clients: %w", err)

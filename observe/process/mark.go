@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/muxlet/muxlet/observe"
@@ -33,8 +34,11 @@ func MarkOf(pid int) (observe.MarkedProcess, error) {
 // stands for any. A process that shows no environment, as it does while it executes
 // a program, is looked at again at the end; those whose environment could not be read are left out. The error says
 // that the process table itself could not be read.
-func Scan(instance string) ([]observe.MarkedProcess, error) {
-	own, err := readOwn()
+func Scan(instance string) ([]observe.MarkedProcess, error) { return ScanOf(os.Geteuid(), instance) }
+
+// ScanOf finds those of another uid, as root can.
+func ScanOf(uid int, instance string) ([]observe.MarkedProcess, error) {
+	own, err := readOf(uid)
 	if err != nil {
 		return nil, fmt.Errorf("scanning for clients: %w", err)
 	}

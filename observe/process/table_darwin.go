@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -53,9 +52,6 @@ func entryOf(info *unix.KinfoProc) entry {
 
 // readTable returns an entry for each process.
 func readTable() ([]entry, error) { return readProcs("kern.proc.all") }
-
-// readOwn returns the processes of our own uid.
-func readOwn() ([]entry, error) { return readOf(os.Geteuid()) }
 
 // readOf returns the processes of a uid.
 func readOf(uid int) ([]entry, error) { return readProcs("kern.proc.uid", uid) }

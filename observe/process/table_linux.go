@@ -120,9 +120,6 @@ func readTable() ([]entry, error) {
 	return table, nil
 }
 
-// readOwn returns the programs of our own uid.
-func readOwn() ([]entry, error) { return readOf(os.Geteuid()) }
-
 // readOf returns the programs of a uid. A process that made itself unreadable belongs
 // to root here, and is left out: its environment would be unreadable too.
 func readOf(uid int) ([]entry, error) {

@@ -145,4 +145,15 @@ func TestAServiceOfTheSystemUsesTheManagerOfAUserWhoLingersAlone(t *testing.T) {
 		return err == nil && spec.DisplayStatus(session) == spec.StatusBlocked && session.Status.Decision.Reason == spec.ReasonResourcesUnsupported
 	})
 	assert.Contains(t, bob.muxlet("describe", "s1"), "does not outlive a logout")
+
+	// They are in no unit of the system's manager, and end with the sessions all the same.
+	m.does("root", "systemctl", "stop", "by-hand-alice")
+	a := alice.installs()
+	require.Equal(t, 0, a.code, a.text())
+	alice.runs("s0", 2)
+	alice.runs("s1", 2)
+	a = alice.uninstalls("--end-sessions")
+	require.Equal(t, 0, a.code, a.text())
+	assert.Empty(t, m.tries("root", "pgrep", "-u", "alice", "-x", "-a", "sleep").out)
+	assert.Empty(t, alice.scopesNow())
 }
