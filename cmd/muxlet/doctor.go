@@ -155,7 +155,7 @@ func (p *patient) lookAtDaemon(ctx context.Context) {
 	defer client.Close()
 	status, err := client.Status(ctx)
 	if err != nil {
-		p.found(levelWarning, areaDaemon, "start it: muxlet daemon", "no daemon answers on %s: nothing brings a client back", p.settings.Paths.APISocket())
+		p.found(levelWarning, areaDaemon, "start it: "+p.service().starter(), "no daemon answers on %s: nothing brings a client back", p.settings.Paths.APISocket())
 		if servers, err := process.FindServers(p.settings.Paths.TmuxSocket()); err == nil && len(servers) == 1 {
 			p.tmuxServer = servers[0]
 		}

@@ -309,7 +309,10 @@ func (p *patient) lookAtServers() {
 		}
 		ours := s.Socket == p.settings.Paths.TmuxSocket()
 		switch {
-		case ours && s.Process == p.tmuxServer:
+		case s.Process == p.tmuxServer:
+		case ours && p.tmuxServer.PID != 0 && unitOf(s.PID).Name == p.service().names.Tmux:
+			p.found(levelNote, areaServers, "", "the tmux server of %s (pid %d) waits: sessions go on in the one that was started before (pid %d), and come into it once that has ended",
+				p.service().names.Tmux, s.PID, p.tmuxServer.PID)
 		case ours && p.daemon != nil:
 			p.found(levelWarning, areaServers, fmt.Sprintf("see what is in it, then end it: kill %d", s.PID), "a second tmux server (pid %d) was started on %s", s.PID, s.Socket)
 		case !ours && !answers(filepath.Join(dir, filepath.Base(p.settings.Paths.APISocket()))):

@@ -71,6 +71,15 @@ func (p *patient) service() service {
 	return service{systemctl{false, p.environ()}, names, names, filepath.Join(p.home, ".config", "systemd", "user")}
 }
 
+// starter is how a person starts the daemon: by hand only where it is no service, since one
+// that was started by hand keeps the service from its state.
+func (s service) starter() string {
+	if _, err := os.Stat(filepath.Join(s.dir, s.files.Daemon)); err != nil {
+		return "muxlet daemon"
+	}
+	return strings.Join(s.words("start", s.names.Daemon), " ")
+}
+
 func (p *patient) lookAtUnits(ctx context.Context, s service, daemon unitState) {
 	again := "muxlet install"
 	if s.system {
@@ -78,7 +87,13 @@ func (p *patient) lookAtUnits(ctx context.Context, s service, daemon unitState) 
 	}
 	p.lookAtUnit(s, s.names.Daemon, daemon)
 	for _, name := range []string{s.names.Tmux, s.names.Socket} {
-		if state, err := s.state(ctx, name); err == nil {
+		state, err := s.state(ctx, name)
+		switch {
+		case err != nil:
+		case name == s.names.Socket && state.loaded && state.active != "active" && daemon.active == "active":
+			// systemd refuses to start a socket whose service runs.
+			p.found(levelWarning, areaSystemd, again, "%s is %s, so that no call starts the daemon", name, state.active)
+		default:
 			p.lookAtUnit(s, name, state)
 		}
 	}

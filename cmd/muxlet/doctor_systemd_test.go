@@ -58,7 +58,19 @@ func TestTheDoctorKnowsTheUnits(t *testing.T) {
 	assert.Contains(t, text, "OK me lingers")
 	assert.Contains(t, text, "Warning systemd has restarted muxlet.service 7 times.")
 	assert.Contains(t, text, "Warning muxlet-tmux.service is active, but not enabled")
-	assert.Contains(t, text, "Warning muxlet.socket is inactive. systemctl --user start muxlet.socket.")
+	assert.Contains(t, text, "Warning muxlet.socket is inactive, so that no call starts the daemon. muxlet install.", "systemd refuses to start it while the daemon runs")
+	require.NoError(t, os.Remove(filepath.Join(h.state, "active/muxlet.service")))
+	assert.Contains(t, h.findings(), "Warning muxlet.socket is inactive. systemctl --user start muxlet.socket.")
+}
+
+func TestADaemonThatIsAServiceIsNotStartedByHand(t *testing.T) {
+	h := newHost(t)
+	h.run("doctor")
+	assert.Contains(t, h.out, "start it: muxlet daemon.")
+	require.Equal(t, exitOK, h.run("install", "--user", "--no-start"), h.errOut)
+	h.run("doctor")
+	assert.Contains(t, h.out, "start it: systemctl --user start muxlet.service.")
+	assert.NotContains(t, h.out, "start it: muxlet daemon.")
 }
 
 func TestTheDoctorKnowsUnitsThatAreOldOrEdited(t *testing.T) {
