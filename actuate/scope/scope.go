@@ -110,15 +110,6 @@ func connect(ctx context.Context, address string) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// Reachable says whether somebody listens at the address of a bus.
-func Reachable(ctx context.Context, address string) error {
-	conn, err := connect(ctx, address)
-	if err != nil {
-		return err
-	}
-	return conn.Close()
-}
-
 // start asks for the scope and gives the job that makes it. A scope of the name may be
 // on its way out: that of an attempt with the same incarnation which executed nothing.
 func start(ctx context.Context, conn *dbus.Conn, o actuate.ScopeOrder) (job dbus.ObjectPath, err error) {

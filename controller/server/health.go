@@ -30,24 +30,6 @@ func Failing(checks []Check, live bool) string {
 	return ""
 }
 
-// HealthHandler answers /healthz and /readyz and nothing else, as the kube-apiserver does: 200
-// with ok, else 503 with each check, which ?verbose asks for always. checks must not wait.
-func HealthHandler(checks func() []Check) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, r *http.Request) { writeHealth(w, r, "healthz", liveOnly(checks())) })
-	mux.HandleFunc("GET "+readyPath, func(w http.ResponseWriter, r *http.Request) { writeHealth(w, r, "readyz", checks()) })
-	return mux
-}
-
-func writeHealth(w http.ResponseWriter, r *http.Request, name string, checks []Check) {
-	it := healthText(name, checks, r.URL.Query().Has("verbose"))
-	w.Header().Set("Content-Type", contentText)
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(it.code)
-	// Whoever asked has gone.
-	_, _ = w.Write([]byte(it.text))
-}
-
 func liveOnly(checks []Check) []Check {
 	var live []Check
 	for _, c := range checks {

@@ -5,13 +5,11 @@ package server
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 )
 
-// Asked over the API's socket and over a listener of their own, they say the same.
 func TestHealthIsToldAsTheAPIServerOfKubernetesTellsIt(t *testing.T) {
 	pulse, tmux := Check{Name: "pulse", Live: true}, Check{Name: "tmux"}
 	stale, mute := Check{Name: "pulse", Live: true, Problem: "no worker of the loop was free for 62s"}, Check{Name: "tmux", Problem: "tmux does\nnot answer"}
@@ -36,21 +34,10 @@ func TestHealthIsToldAsTheAPIServerOfKubernetesTellsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
 			f.checks = c.checks
-			alone := httptest.NewRecorder()
-			HealthHandler(f.HealthChecks).ServeHTTP(alone, httptest.NewRequest(http.MethodGet, c.target, http.NoBody))
-			for _, answer := range []*httptest.ResponseRecorder{alone, ask(t, f, http.MethodGet, c.target)} {
-				assert.Equal(t, c.code, answer.Code)
-				assert.Equal(t, c.text, answer.Body.String())
-				assert.Equal(t, contentText, answer.Header().Get("Content-Type"))
-			}
+			answer := ask(t, f, http.MethodGet, c.target)
+			assert.Equal(t, c.code, answer.Code)
+			assert.Equal(t, c.text, answer.Body.String())
+			assert.Equal(t, contentText, answer.Header().Get("Content-Type"))
 		})
-	}
-}
-
-func TestTheListenerOfHealthServesNothingElse(t *testing.T) {
-	for _, target := range []string{"/", "/statusz", sessionsPath} {
-		answer := httptest.NewRecorder()
-		HealthHandler(newFake().HealthChecks).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, target, http.NoBody))
-		assert.Equal(t, http.StatusNotFound, answer.Code, target)
 	}
 }
