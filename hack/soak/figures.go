@@ -31,7 +31,7 @@ type figure struct {
 
 var figures = []figure{
 	{name: "daemon RSS MiB", part: .08, slack: 2},
-	{name: "heap MiB", part: .15, slack: 2},
+	{name: "heap goal MiB", part: .15, slack: 2},
 	{name: "goroutines", part: .05, slack: 5},
 	{name: "daemon fds", part: .05, slack: 5},
 	{name: "tmux fds", part: .05, slack: 10, whole: true},
@@ -69,7 +69,7 @@ func (w *world) look(at time.Duration) (sample, error) {
 	}
 	bytes, files := usage(filepath.Join(w.dir, "state"))
 	s.values = []float64{
-		rss(s.daemon), total(m["go_memstats_heap_alloc_bytes"], "") / mib, total(m["go_goroutines"], ""), total(m["process_open_fds"], ""),
+		rss(s.daemon), total(m["go_memstats_next_gc_bytes"], "") / mib, total(m["go_goroutines"], ""), total(m["process_open_fds"], ""),
 		descriptors(s.server), rss(s.server), float64(bytes) / mib, float64(files),
 	}
 	return s, nil
@@ -148,14 +148,15 @@ func (s sample) String() string {
 
 // judge tells by what each figure grew, and in its error which did not stay flat.
 // The first third is left out: caches fill, bounds are reached, and daemons are killed. Of
-// what belongs to one daemon, the last daemon's samples count.
-func judge(samples []sample) (table string, err error) {
+// what belongs to one daemon, the last daemon's samples count from when it had the time to
+// see each session's client die: what it then knows of each it did not know before.
+func judge(samples []sample, warm time.Duration) (table string, err error) {
 	if len(samples) < 3 {
 		return "", fmt.Errorf("%d looks are too few to judge", len(samples))
 	}
 	late := samples[len(samples)/3:]
 	last := late[len(late)-1].daemon
-	ours := slices.DeleteFunc(slices.Clone(late), func(s sample) bool { return s.daemon != last })
+	ours := warmed(slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return s.daemon != last }), late[0].at, warm)
 	var out strings.Builder
 	fmt.Fprintf(&out, "%-16s %10s %10s %12s %12s\n", "figure", "median", "growth", "allowed", "per hour")
 	var grown []string
@@ -181,6 +182,17 @@ func judge(samples []sample) (table string, err error) {
 		return out.String(), fmt.Errorf("not flat: %s", strings.Join(grown, ", "))
 	}
 	return out.String() + "\nflat\n", nil
+}
+
+// warmed leaves out what comes before from, and before the daemon is warm; the second half
+// counts where a run is too short for that.
+func warmed(ours []sample, from, warm time.Duration) []sample {
+	from = max(from, ours[0].at+warm)
+	first := slices.IndexFunc(ours, func(s sample) bool { return s.at >= from })
+	if half := len(ours) / 2; first < 0 || first > half {
+		first = half
+	}
+	return ours[first:]
 }
 
 // trend is the slope per hour of a figure, and its median: the median of the slopes

@@ -77,7 +77,7 @@ func soak(ctx context.Context, c config, out io.Writer) (err error) {
 	}
 	say(out, "\nkilled: %d clients, %d tmux servers, %d daemons; each of %d sessions has one client at the end\n\n",
 		w.killed.clients, w.killed.servers, w.killed.daemons, c.sessions)
-	table, err := judge(samples)
+	table, err := judge(samples, time.Duration(c.sessions)*c.kill)
 	say(out, "%s", table)
 	return err
 }
