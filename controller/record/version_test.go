@@ -18,6 +18,7 @@ import (
 
 	"github.com/muxlet/muxlet/spec"
 	"github.com/muxlet/muxlet/spec/durable"
+	"github.com/muxlet/muxlet/spec/durable/durabletest"
 )
 
 // givenUp are fields of old records that nothing reads any more. initialSent was true once
@@ -44,7 +45,7 @@ func TestTheGoldenRecordsAreRead(t *testing.T) {
 			require.NoError(t, durable.Decode(data, Version, &before))
 			without(before, givenUp)
 			require.NoError(t, json.Unmarshal(must(json.Marshal(loaded.Records[0])), &after))
-			requireWithin(t, file, before, after)
+			durabletest.Within(t, file, before, after)
 		}
 	}
 }
@@ -138,28 +139,4 @@ func TestAFieldThatIsNewerThanARecordHasItsDefaultInIt(t *testing.T) {
 	archived, ok := s.Archived(r.Name, time.Time{})
 	require.True(t, ok)
 	require.Equal(t, r, archived)
-}
-
-// requireWithin fails for anything in old that is not the same in grown, which may
-// have more.
-func requireWithin(t *testing.T, path string, old, grown any) {
-	t.Helper()
-	switch o := old.(type) {
-	case map[string]any:
-		g, ok := grown.(map[string]any)
-		require.True(t, ok, path)
-		for k := range o {
-			require.Contains(t, g, k, path)
-			requireWithin(t, path+"."+k, o[k], g[k])
-		}
-	case []any:
-		g, ok := grown.([]any)
-		require.True(t, ok, path)
-		require.Len(t, g, len(o), path)
-		for i := range o {
-			requireWithin(t, path, o[i], g[i])
-		}
-	default:
-		require.Equal(t, old, grown, path)
-	}
 }

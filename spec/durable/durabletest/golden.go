@@ -35,13 +35,13 @@ func Golden[T any](t *testing.T, kind string, newest int) {
 			text, err := json.Marshal(value)
 			require.NoError(t, err)
 			require.NoError(t, json.Unmarshal(text, &grown))
-			within(t, file, old, grown)
+			Within(t, file, old, grown)
 		}
 	}
 }
 
-// within fails for anything in old that is not the same in grown, which may have more.
-func within(t *testing.T, path string, old, grown any) {
+// Within fails for anything in old that is not the same in grown, which may have more.
+func Within(t *testing.T, path string, old, grown any) {
 	t.Helper()
 	switch o := old.(type) {
 	case map[string]any:
@@ -49,14 +49,14 @@ func within(t *testing.T, path string, old, grown any) {
 		require.True(t, ok, path)
 		for field := range o {
 			require.Contains(t, g, field, path)
-			within(t, path+"."+field, o[field], g[field])
+			Within(t, path+"."+field, o[field], g[field])
 		}
 	case []any:
 		g, ok := grown.([]any)
 		require.True(t, ok, path)
 		require.Len(t, g, len(o), path)
 		for i := range o {
-			within(t, fmt.Sprintf("%s[%d]", path, i), o[i], g[i])
+			Within(t, fmt.Sprintf("%s[%d]", path, i), o[i], g[i])
 		}
 	default:
 		require.Equal(t, old, grown, path)
