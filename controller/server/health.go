@@ -46,6 +46,8 @@ type codedText struct {
 	text string
 }
 
+// healthText answers as the kube-apiserver does: ok, or each check where one fails or somebody
+// asks for them.
 func healthText(name string, checks []Check, verbose bool) codedText {
 	failing := Failing(checks, false) != ""
 	if !failing && !verbose {
