@@ -5,6 +5,8 @@ package controller_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -366,6 +368,9 @@ func TestAnOOMKillEndsItsOwnSessionAlone(t *testing.T) {
 	assert.Contains(t, end.Message, "its limit of 60Mi")
 	assert.EqualValues(t, 1, s.Status.ConsecutiveDeaths, "it backs off as any other")
 	assert.Len(t, w.Events("shop", spec.ReasonOOMKilled), 2)
+	answer := httptest.NewRecorder()
+	w.Controller().MetricsHandler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	assert.Contains(t, answer.Body.String(), `muxlet_client_restarts_total{reason="OOMKilled"} 1`)
 	w.WaitFor("beside", envtest.Incarnation(1))
 	assert.Empty(t, w.Events("beside", spec.ReasonOOMKilled))
 
