@@ -55,12 +55,21 @@ func Enter(ctx context.Context, o actuate.ScopeOrder, own func() (string, error)
 		group, err := enter(ctx, o, own)
 		done <- outcome{group, err}
 	}()
+	var out outcome
 	select {
-	case out := <-done:
-		return out.group, out.err
+	case out = <-done:
 	case <-ctx.Done():
-		return "", fmt.Errorf("enter the scope: the systemd manager of this user did not answer in time: %w", ctx.Err())
+		out.err = fmt.Errorf("enter the scope: the systemd manager of this user did not answer in time: %w", ctx.Err())
 	}
+	if out.err == nil || errors.Is(out.err, ErrRefused) {
+		return out.group, out.err
+	}
+	// The word that it is done may be late or lost, and the process be there all the same: its
+	// limits are in force, and its scope is to be known.
+	if group, err := own(); err == nil && path.Base(group) == o.Name {
+		return group, nil
+	}
+	return "", out.err
 }
 
 func enter(ctx context.Context, o actuate.ScopeOrder, own func() (string, error)) (string, error) {

@@ -90,6 +90,16 @@ func TestAScopeCountsOnlyWhenTheProcessIsInIt(t *testing.T) {
 	require.ErrorIs(t, err, ErrRefused)
 }
 
+func TestAWordThatIsLostTakesNobodyOutOfTheScope(t *testing.T) {
+	b, o := bus(t)
+	b.Mute()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	group, err := Enter(ctx, o, func() (string, error) { return "/muxlet.slice/" + o.Name, nil })
+	require.NoError(t, err)
+	assert.Equal(t, "/muxlet.slice/"+o.Name, group)
+}
+
 func TestAScopeOfTheNameThatIsStillBeingRemovedIsWaitedFor(t *testing.T) {
 	b, o := bus(t)
 	before := filepath.Join(b.Slice, o.Name)
