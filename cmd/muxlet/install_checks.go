@@ -89,6 +89,31 @@ func (s *setup) otherDaemonOn(ctx context.Context, paths config.Paths, names sys
 	return fmt.Errorf("a muxlet daemon that %s (pid %d) keeps the sessions of %s: stop it (%s; %s) and run this again", by, holder, paths.StateDir, stop, after)
 }
 
+// otherSocket says that the unit of the tmux server serves another runtime directory than is
+// to be installed. It goes on there until it ends, sessions in it without a daemon, and the
+// new daemon would wait for a server that never comes.
+func (s *setup) otherSocket(ctx context.Context) error {
+	if s.system || s.noStart {
+		return nil
+	}
+	unit := systemd.UnitNames(false, "").Tmux
+	state, err := s.state(ctx, unit)
+	if err != nil || state.mainPID == 0 {
+		return err
+	}
+	servers, err := process.AllServers()
+	if err != nil {
+		return fmt.Errorf("look where %s is: %w", unit, err)
+	}
+	for _, server := range servers {
+		if dir := filepath.Dir(server.Socket); server.PID == state.mainPID && server.Socket != s.settings.Paths.TmuxSocket() {
+			return fmt.Errorf("%s (pid %d) serves the sessions of %s, and not of %s: install for the directories that it has, or end its sessions first with: muxlet uninstall --runtime-dir %s --end-sessions",
+				unit, server.PID, dir, s.settings.RuntimeDir, shellWord(dir))
+		}
+	}
+	return nil
+}
+
 // isUnits says whether a process is the daemon of the unit.
 func (s *setup) isUnits(ctx context.Context, pid int, names systemd.Names) bool {
 	state, err := s.state(ctx, names.Daemon)

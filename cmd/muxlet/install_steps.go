@@ -36,6 +36,9 @@ func (s *setup) install(ctx context.Context) error {
 	if err := s.otherDaemon(ctx); err != nil {
 		return err
 	}
+	if err := s.otherSocket(ctx); err != nil {
+		return err
+	}
 	for _, c := range changes {
 		if err := s.write(c); err != nil {
 			return err

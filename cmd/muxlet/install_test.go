@@ -4,19 +4,24 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/muxlet/muxlet/config/systemd"
+	"github.com/muxlet/muxlet/observe/process"
 )
 
 // systemctlScript stands for systemd: it keeps what a unit is in a file, and writes each call
@@ -257,6 +262,27 @@ func TestADaemonThatWasStartedByHandIsNamed(t *testing.T) {
 	assert.Contains(t, h.errOut, "started by hand (pid 12345)")
 	assert.Contains(t, h.errOut, "kill 12345; the sessions go on")
 	assert.Empty(t, h.units())
+}
+
+// It would go on where it is, and the new daemon would wait for one that never comes.
+func TestATmuxServerOfOtherDirectoriesIsNamed(t *testing.T) {
+	h := newHost(t)
+	require.Equal(t, exitOK, h.run("install", "--user"), h.errOut)
+	socket := filepath.Join(h.dir, "tmux.sock")
+	tmux := exec.Command("tmux", "-S", socket, "-f", "/dev/null", "-D")
+	tmux.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	require.NoError(t, tmux.Start())
+	t.Cleanup(func() { _, _ = tmux.Process.Kill(), tmux.Wait() })
+	require.Eventually(t, func() bool {
+		servers, err := process.FindServers(socket)
+		return err == nil && len(servers) == 1
+	}, time.Minute, 10*time.Millisecond)
+	h.write("fake/pid/muxlet-tmux.service", strconv.Itoa(tmux.Process.Pid))
+	h.calls()
+	require.Equal(t, exitError, h.run("install", "--user", "--state-dir", "/data"))
+	assert.Contains(t, h.errOut, fmt.Sprintf("muxlet-tmux.service (pid %d) serves the sessions of ", tmux.Process.Pid))
+	assert.Contains(t, h.errOut, "muxlet uninstall --runtime-dir ")
+	assert.Empty(t, h.calls())
 }
 
 func TestADaemonThatDoesNotComeUpIsSaidWithItsLog(t *testing.T) {
