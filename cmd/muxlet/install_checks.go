@@ -36,15 +36,35 @@ func (s *setup) possible(ctx context.Context) error {
 		return fmt.Errorf("muxlet of %s lives in %s, which units of the system have made: end that first with: sudo muxlet uninstall --system %s --end-sessions",
 			s.account.Username, s.settings.RuntimeDir, s.account.Username)
 	}
-	if dir, _ := s.lookupEnv("XDG_RUNTIME_DIR"); dir == "" {
-		return fmt.Errorf("XDG_RUNTIME_DIR is not set, as behind su or sudo, so that your systemd cannot be found: log in as %s, or have root run: muxlet install --system %s",
-			s.account.Username, s.account.Username)
-	}
-	if _, err := s.run(ctx, "show-environment"); err != nil {
-		return fmt.Errorf("your systemd does not answer (%w): see whether it runs (systemctl status user@%d.service; it needs dbus-user-session), or have root run: muxlet install --system %s",
-			err, s.uid, s.account.Username)
+	if err := s.userManager(ctx); err != nil {
+		return fmt.Errorf("%w, or have root run: muxlet install --system %s", err, s.account.Username)
 	}
 	return nil
+}
+
+// userManager says why the user's own systemd cannot be asked.
+func (s *setup) userManager(ctx context.Context) error {
+	if dir, _ := s.lookupEnv("XDG_RUNTIME_DIR"); dir == "" {
+		return fmt.Errorf("XDG_RUNTIME_DIR is not set, as behind su or sudo, so that your systemd cannot be found: log in as %s", s.account.Username)
+	}
+	if _, err := s.run(ctx, "show-environment"); err != nil {
+		return fmt.Errorf("your systemd does not answer (%w): see whether it runs (systemctl status user@%d.service; it needs dbus-user-session)", err, s.uid)
+	}
+	return nil
+}
+
+// answering says why there is no systemd from which muxlet could be taken back.
+func (s *setup) answering(ctx context.Context) error {
+	if _, err := exec.LookPath("systemctl"); err != nil {
+		return errors.New("there is no systemctl here, and uninstall takes back what install did with it: a daemon that you have started yourself ends with a SIGTERM")
+	}
+	if _, err := os.Stat(s.root + "/run/systemd/system"); err != nil {
+		return fmt.Errorf("this machine was not booted with systemd, so that no unit runs: what is left are the files muxlet* in %s", s.dir())
+	}
+	if s.system {
+		return nil
+	}
+	return s.userManager(ctx)
 }
 
 // otherDaemon names a daemon on the same state that is not the unit's: two would fight for

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/muxlet/muxlet/config"
 	"github.com/muxlet/muxlet/config/systemd"
@@ -66,10 +67,21 @@ func (s *setup) program() (string, error) {
 			return "", fmt.Errorf("%s does not stay there: put muxlet where it does, such as %s, and run that one", path, s.goodPlace())
 		}
 	}
+	if err := executable(called); err != nil {
+		return "", err
+	}
 	if s.system {
 		return called, s.reachable(target)
 	}
 	return called, nil
+}
+
+// executable says that systemd takes no such path for a program, however it is quoted.
+func executable(path string) error {
+	if strings.ContainsFunc(path, func(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(`"'\\`, r) }) {
+		return fmt.Errorf("systemd executes nothing whose path has quotes, backslashes or control characters: have %q at another path, and run this again", path)
+	}
+	return nil
 }
 
 // staying says whether a file is still there after the next boot.
@@ -113,7 +125,7 @@ func (s *setup) tmuxProgram() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s is not in PATH: install tmux 3.2 or newer, or name it by tmux.command in the settings", command)
 	}
-	return path, nil
+	return path, executable(path)
 }
 
 // pathWith is the PATH of the daemon: empty where the manager's own has dir.

@@ -237,6 +237,32 @@ func TestWhatIsMissingIsSaidWithTheNextStep(t *testing.T) {
 	refused("there is no systemctl here", "install", "--user")
 }
 
+// Its unit would have a bad setting, and be there.
+func TestAProgramThatSystemdDoesNotExecuteIsRefused(t *testing.T) {
+	h := newHost(t)
+	h.write(`my "tools"/muxlet`, "")
+	h.binary = filepath.Join(h.dir, `my "tools"/muxlet`)
+	require.Equal(t, exitError, h.run("install", "--user"))
+	assert.Contains(t, h.errOut, "systemd executes nothing whose path has quotes")
+	assert.Empty(t, h.units())
+}
+
+func TestUninstallSaysWhyThereIsNoSystemd(t *testing.T) {
+	h := newHost(t)
+	require.Equal(t, exitOK, h.run("install", "--user"), h.errOut)
+	require.NoError(t, os.WriteFile(filepath.Join(h.home, ".config/systemd/user/muxlet.service"), []byte("[Service]\n"), 0o644))
+	require.Equal(t, exitOK, h.run("uninstall", "--user"), h.errOut)
+	require.Equal(t, exitOK, h.run("uninstall", "--user"), h.errOut)
+	assert.Contains(t, h.out, "was edited, and is left")
+	assert.NotContains(t, h.out, "No unit of muxlet is there.")
+	h.env = nil
+	require.Equal(t, exitError, h.run("uninstall", "--user"))
+	assert.Contains(t, h.errOut, "XDG_RUNTIME_DIR is not set, as behind su or sudo")
+	require.NoError(t, os.Remove(h.root+"/run/systemd/system"))
+	require.Equal(t, exitError, h.run("uninstall", "--user"))
+	assert.Contains(t, h.errOut, "was not booted with systemd, so that no unit runs")
+}
+
 func TestAProgramThatDoesNotStayIsRefused(t *testing.T) {
 	h := newHost(t)
 	prepare := h.prepare

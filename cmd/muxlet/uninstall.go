@@ -20,6 +20,9 @@ import (
 
 // uninstall takes back what install did. Nothing of a session is removed.
 func (s *setup) uninstall(ctx context.Context) error {
+	if err := s.answering(ctx); err != nil {
+		return err
+	}
 	if s.system && len(s.users) == 0 {
 		s.users = s.enabledUsers()
 	}
@@ -137,16 +140,21 @@ func (s *setup) removeUnits(ctx context.Context) error {
 	if s.system {
 		files = append(files, systemd.NeedrestartFile, "muxlet@root.service.d/10-root.conf")
 	}
-	removed := false
+	there, removed := false, false
 	for _, name := range files {
+		_, err := os.Lstat(s.path(name))
+		there = there || err == nil
 		gone, err := s.removeFile(s.path(name))
 		if err != nil {
 			return err
 		}
 		removed = removed || gone
 	}
-	if !removed {
+	switch {
+	case !there:
 		return s.say("No unit of muxlet is there.")
+	case !removed:
+		return nil
 	}
 	_ = os.Remove(filepath.Dir(s.path("muxlet@root.service.d/10-root.conf")))
 	return s.do(ctx, "daemon-reload")
