@@ -46,7 +46,7 @@ func TestTheUserUnitsHaveTheRealPaths(t *testing.T) {
 	assert.Contains(t, units["muxlet.socket"], "ListenStream=%t/muxlet/muxlet.sock\n")
 	tmux := units["muxlet-tmux.service"]
 	assert.Contains(t, tmux, "ExecStart=/usr/bin/tmux -S %t/muxlet/tmux.sock -f /dev/null -D\n")
-	assert.Contains(t, tmux, `ExecCondition="/home/al ice/bin/muxlet" tmux-free %t/muxlet/tmux.sock`+"\n")
+	assert.Contains(t, tmux, `esac' "/home/al ice/bin/muxlet" %t/muxlet/tmux.sock`+"\n")
 }
 
 func TestTheSystemUnitsAreTemplatesByTheUsersName(t *testing.T) {

@@ -26,6 +26,16 @@ func (s *service) comesBackAfterItsServer() {
 		{"kill -9", func(s *service) { s.does("root", "kill", "-s", "KILL", before.panes[""]) }},
 		{"kill-server", func(s *service) { require.Equal(s, 0, s.tmux("kill-server").code) }},
 		{"the whole unit killed", func(s *service) { s.control("kill", "-s", "KILL", s.tmuxUnit()) }},
+		{"while its program is replaced", func(s *service) {
+			const program = "/usr/local/bin/muxlet"
+			s.does("root", "mv", program, program+".away")
+			s.control("kill", "-s", "KILL", s.tmuxUnit())
+			s.eventually("a start without it", func() bool {
+				result := strings.TrimSpace(s.systemctl("show", "--value", "-p", "Result", s.tmuxUnit()).out)
+				return result == "exit-code" || result == "exec-condition"
+			})
+			s.does("root", "mv", program+".away", program)
+		}},
 	} {
 		s.in(death.name, func(s *service) {
 			daemon := s.look(s.daemonUnit())
