@@ -39,7 +39,11 @@ if ! "$tar" --version 2>/dev/null | grep -q 'GNU tar'; then
 fi
 
 # What would let the same sources give other bytes: the clock, the zone, the words of the
-# account, settings of Go.
+# account, settings of Go. Those of `go env -w` count where a variable is empty: where modules
+# come from is kept of them.
+GOPROXY=$(go env GOPROXY) GOSUMDB=$(go env GOSUMDB) GONOSUMDB=$(go env GONOSUMDB) GONOPROXY=$(go env GONOPROXY)
+GOTOOLCHAIN=$(go env GOTOOLCHAIN) GOCACHE=$(go env GOCACHE) GOMODCACHE=$(go env GOMODCACHE)
+export GOPROXY GOSUMDB GONOSUMDB GONOPROXY GOTOOLCHAIN GOCACHE GOMODCACHE GOENV=off
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C CGO_ENABLED=0 GOFLAGS='' GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT='' GOWORK=off
 umask 022
