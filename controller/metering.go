@@ -104,9 +104,13 @@ func (c *Controller) spoolUsage() metrics.Usage {
 	return usage(filepath.Join(c.StateDir, "reports"), ".json")
 }
 
-// countRestart counts an incarnation that has begun to run and is not the first.
+// countRestart counts an incarnation that has begun to run and is not the first. One that
+// a record which was lost or put back did not know, and is adopted, was begun before.
 func (c *Controller) countRestart(before, after *record.Record) {
 	if after.Client == nil || after.Client.Incarnation <= 1 || before.Client != nil && before.Client.Incarnation == after.Client.Incarnation {
+		return
+	}
+	if before.Attempt == nil || before.Attempt.ID != after.Client.Attempt {
 		return
 	}
 	reason := ""

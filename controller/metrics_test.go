@@ -6,6 +6,8 @@ package controller_test
 import (
 	"bytes"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -112,6 +114,11 @@ func TestMetricsTellWhatTheDaemonSeesAndDoes(t *testing.T) {
 	for reason := range map[string]bool{spec.ReasonKilled: true, spec.ReasonLost: true, "Other": true} {
 		assert.Equal(t, 0, scrape(e).value("muxlet_client_restarts_total", "reason", reason))
 	}
+	e.Drop()
+	require.NoError(t, os.RemoveAll(filepath.Join(e.State, "records")))
+	e.Boot()
+	e.WaitFor("a", envtest.Running, envtest.Incarnation(2))
+	assert.Equal(t, 0, scrape(e).value("muxlet_client_restarts_total", "reason", "Other"), "nor is one that is adopted")
 }
 
 // D2: a tmux that does not answer is seen by whoever watches from outside.
