@@ -32,8 +32,8 @@ func TestWarmingUpIsNoGrowthAndALeakIs(t *testing.T) {
 	table, err := judge(series(warms), 2*time.Minute)
 	require.NoError(t, err)
 	assert.Contains(t, table, "flat")
-	_, err = judge(series(func(age time.Duration) float64 { return 4 + age.Minutes() }), 2*time.Minute)
+	_, err = judge(series(func(age time.Duration) float64 { return 4 + 2*age.Minutes() }), 2*time.Minute)
 	require.ErrorContains(t, err, "not flat: heap goal MiB")
-	_, err = judge(series(func(age time.Duration) float64 { return warms(age) + 1.5*age.Minutes() }), time.Hour)
+	_, err = judge(series(func(age time.Duration) float64 { return warms(age) + 3*age.Minutes() }), time.Hour)
 	require.Error(t, err, "a run that is too short for the warm part is judged by its second half")
 }
