@@ -41,11 +41,3 @@ func TestHealthIsToldAsTheAPIServerOfKubernetesTellsIt(t *testing.T) {
 		})
 	}
 }
-
-func TestTheListenerOfHealthServesNothingElse(t *testing.T) {
-	for _, target := range []string{"/", "/statusz", sessionsPath} {
-		answer := httptest.NewRecorder()
-		Watchers(newFake()).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, target, http.NoBody))
-		assert.Equal(t, http.StatusNotFound, answer.Code, target)
-	}
-}
