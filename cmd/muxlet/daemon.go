@@ -87,6 +87,7 @@ func (g *globals) daemon(ctx context.Context, settings *config.Effective, once b
 		return err
 	}
 	defer held.release()
+	finishImport(settings.StateDir, log)
 	in, err := g.inputs()
 	if err != nil {
 		return err

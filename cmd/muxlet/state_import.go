@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -79,6 +80,11 @@ func (g *globals) importState(ctx context.Context, settings *config.Effective, f
 		return err
 	}
 	defer held.release()
+	if !o.dryRun {
+		if err := export.Finish(dir, stateKinds()); err != nil {
+			return err
+		}
+	}
 	existing, err := existingState(dir, o.force)
 	if err != nil {
 		return err
@@ -104,6 +110,18 @@ func existingState(dir string, force bool) (bool, error) {
 		return true, fmt.Errorf("there is a state in %s already: --force moves it aside, or choose another directory with --state-dir", dir)
 	}
 	return len(existing) > 0, err
+}
+
+// finishImport moves over what an import that was broken off has not: the runtime directory
+// and worktrees may be beside the state. Its sessions come up all the same.
+func finishImport(stateDir string, log logr.Logger) {
+	dir, err := stateDirectory(stateDir)
+	if err == nil {
+		err = export.Finish(dir, stateKinds())
+	}
+	if err != nil {
+		log.Error(err, "An import that was broken off could not be finished")
+	}
 }
 
 // stateDirectory is where the state is, or will be: a link on the way to it stays.

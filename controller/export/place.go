@@ -99,7 +99,13 @@ func escaped(path string) string {
 // dir beside the state, such as a runtime directory with sockets that live, is then moved
 // over to the new one.
 func Place(staging, dir string, kinds Kinds, now time.Time) (aside string, err error) {
-	if err := errors.Join(os.Remove(filepath.Join(staging, stagingMark)), durable.SyncDir(staging)); err != nil {
+	aside, err = freeName(dir + asideInfix + now.UTC().Format("20060102T150405Z"))
+	if err != nil {
+		return "", err
+	}
+	before := placing{filepath.Base(staging), filepath.Base(aside)}
+	err = errors.Join(durable.Write(filepath.Join(staging, placingMark), Version, before), os.Remove(filepath.Join(staging, stagingMark)), durable.SyncDir(staging))
+	if err != nil {
 		return "", fmt.Errorf("complete %s: %w", staging, err)
 	}
 	complete, err := os.Lstat(staging)
@@ -110,11 +116,7 @@ func Place(staging, dir string, kinds Kinds, now time.Time) (aside string, err e
 		if err := os.Rename(staging, dir); err != nil {
 			return "", notPlaced(staging, dir, complete, err)
 		}
-		return "", durable.SyncDir(filepath.Dir(dir))
-	}
-	aside, err = freeName(dir + asideInfix + now.UTC().Format("20060102T150405Z"))
-	if err != nil {
-		return "", err
+		return "", errors.Join(durable.SyncDir(filepath.Dir(dir)), os.Remove(filepath.Join(dir, placingMark)))
 	}
 	if err := swap(staging, dir, aside); err != nil {
 		return "", notPlaced(staging, dir, complete, err)
@@ -122,7 +124,40 @@ func Place(staging, dir string, kinds Kinds, now time.Time) (aside string, err e
 	if err := durable.SyncDir(filepath.Dir(dir)); err != nil {
 		return aside, err
 	}
-	return aside, carryOver(aside, dir, kinds)
+	return aside, Finish(dir, kinds)
+}
+
+// placingMark is in a directory that is complete until what is no state was moved over to
+// it.
+const placingMark = ".placing"
+
+// placing is the content of placingMark: the names beside the directory of what is exchanged
+// with it, and of where that is put.
+type placing struct{ Staging, Aside string }
+
+// Finish moves over what an import that was broken off has not, which nobody may use
+// meanwhile: sockets, leases and workspaces. Who calls it holds the lock of dir.
+func Finish(dir string, kinds Kinds) error {
+	mark := filepath.Join(dir, placingMark)
+	var p placing
+	err := durable.Read(mark, Version, &p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !(isBeside(p.Staging, dir, stagingInfix) && isBeside(p.Aside, dir, asideInfix)) {
+		err = durable.ErrCorrupt
+	}
+	if err != nil {
+		return fmt.Errorf("finish an import: %s cannot be used: %w", mark, err)
+	}
+	staging, aside := filepath.Join(filepath.Dir(dir), p.Staging), filepath.Join(filepath.Dir(dir), p.Aside)
+	if err := os.Rename(staging, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("finish an import: %w", err)
+	}
+	if err := carryOver(aside, dir, kinds); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(os.Remove(mark), durable.SyncDir(dir))
 }
 
 // notPlaced explains that staging did not get to dir, and removes it if it is still what it
@@ -136,6 +171,11 @@ func notPlaced(staging, dir string, complete fs.FileInfo, err error) error {
 		return errors.Join(err, os.RemoveAll(staging))
 	}
 	return fmt.Errorf("%w; the state before is %s", err, staging)
+}
+
+// isBeside says whether a name is one that is made for dir, and leads nowhere else.
+func isBeside(name, dir, infix string) bool {
+	return name == filepath.Base(name) && strings.HasPrefix(name, filepath.Base(dir)+infix)
 }
 
 // swap puts staging in the place of dir, and dir at aside.
@@ -183,12 +223,31 @@ func carryOver(from, to string, kinds Kinds) error {
 	}
 	for _, e := range entries {
 		_, known := kinds.of(e.Name())
-		if known || e.IsDir() && kinds.folder(e.Name()) || e.Name() == "lock" || strings.HasPrefix(e.Name(), durable.TempPrefix) {
+		if known || e.IsDir() && kinds.folder(e.Name()) || e.Name() == "lock" || e.Name() == placingMark || strings.HasPrefix(e.Name(), durable.TempPrefix) {
 			continue
 		}
-		if e := os.Rename(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); e != nil {
+		if e := move(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); e != nil {
 			err = errors.Join(err, fmt.Errorf("move what is no state from %s to %s: %w", from, to, e))
 		}
 	}
 	return errors.Join(err, durable.SyncDir(from), durable.SyncDir(to))
+}
+
+// move moves a file or a folder; of a folder that is there by now, what it does not have.
+func move(from, to string) error {
+	there, err := os.Lstat(to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(from, to)
+	}
+	if err != nil || !there.IsDir() {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		err = errors.Join(err, move(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())))
+	}
+	return err
 }

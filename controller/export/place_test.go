@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/muxlet/muxlet/spec/durable"
 )
 
 // staged is a complete state beside dir.
@@ -118,4 +120,33 @@ func TestAStateThatCannotTakeThePlaceLeavesNothing(t *testing.T) {
 	err = notPlaced(exchanged, dir, was, unix.EIO)
 	require.ErrorContains(t, err, "the state before is "+exchanged)
 	require.DirExists(t, exchanged)
+}
+
+// Power may go right after the exchange: sockets and the work in worktrees are in the
+// directory before, and the next who takes the state moves them over.
+func TestAnImportThatWasBrokenOffAfterTheExchangeIsFinished(t *testing.T) {
+	for name, renamed := range map[string]bool{"before the directory got its name": false, "after it": true} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := state(t)
+			staging := staged(t, dir)
+			require.NoError(t, os.Remove(filepath.Join(staging, stagingMark)))
+			aside := dir + asideInfix + "x"
+			require.NoError(t, durable.Write(filepath.Join(staging, placingMark), Version, placing{filepath.Base(staging), filepath.Base(aside)}))
+			require.NoError(t, inSteps(staging, dir, aside))
+			if !renamed {
+				require.NoError(t, os.Rename(aside, staging))
+			}
+			// A daemon that starts makes its runtime directory.
+			put(t, dir, "run/lock", "mine")
+
+			require.NoError(t, Finish(dir, kinds))
+			require.Equal(t, map[string]string{
+				"instance": "new", "records/n.json": "new", "run/lock": "mine", "run/muxlet.sock": "not state",
+				"worktrees/a/main.go": "not state", ".probe": "not state",
+			}, contentOf(t, dir))
+			require.NoDirExists(t, staging)
+			require.DirExists(t, filepath.Join(aside, "records"))
+			require.NoError(t, Finish(dir, kinds), "and once is enough")
+		})
+	}
 }
