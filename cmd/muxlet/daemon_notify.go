@@ -24,6 +24,10 @@ const (
 	// its time: a loaded host, or a tmux that does not answer, is nothing that a start anew
 	// would mend.
 	startExtension = 30 * time.Second
+	// readyAtLast is when a loop that lives is told to be ready although not all sessions were
+	// observed: a tmux that does not answer, or a dead mount, must neither hold the boot of a
+	// host nor refuse a reload. The status says what is missing.
+	readyAtLast = 90 * time.Second
 	// statusLength bounds the line that systemctl status shows, in characters.
 	statusLength = 300
 )
@@ -122,7 +126,7 @@ func (n *notifier) look(h controller.Health, now time.Time) error {
 		n.starving = !h.Live
 		n.tellStarving(h)
 	}
-	if !h.ReadyAt.IsZero() && !n.manager.ready {
+	if n.due(h, now) && !n.manager.ready {
 		return n.manager.isReady(lines...)
 	}
 	if len(lines) == 0 {
@@ -131,17 +135,22 @@ func (n *notifier) look(h controller.Health, now time.Time) error {
 	return n.manager.tell(lines...)
 }
 
+// due says whether the manager is to be told that the daemon is ready.
+func (n *notifier) due(h controller.Health, now time.Time) bool {
+	return !h.ReadyAt.IsZero() || h.Live && now.Sub(h.StartedAt) >= readyAtLast
+}
+
 // lifeSigns are what a manager waits for: before the daemon is ready that it wants more time,
 // then that it lives.
 func (n *notifier) lifeSigns(h controller.Health, now time.Time) []string {
 	var lines []string
-	if h.ReadyAt.IsZero() && now.Sub(n.extendedAt) >= startExtension/3 {
+	if !n.manager.ready && !n.due(h, now) && now.Sub(n.extendedAt) >= startExtension/3 {
 		n.extendedAt = now
 		lines = append(lines, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startExtension.Microseconds()))
 	}
 	third := n.manager.watchdog / 3
 	// Whoever looks a moment before a third is over would feed it after two.
-	if third > 0 && (now.Sub(n.fedAt) >= third-third/8 || !h.ReadyAt.IsZero() && !n.manager.ready) {
+	if third > 0 && (now.Sub(n.fedAt) >= third-third/8 || n.due(h, now) && !n.manager.ready) {
 		n.fedAt = now
 		lines = append(lines, "WATCHDOG=1")
 	}

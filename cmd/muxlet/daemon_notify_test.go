@@ -98,7 +98,7 @@ func TestTheManagerHearsOfTheFirstLookAndOfWhatChanges(t *testing.T) {
 	e := listen(t)
 	n := e.toldBy(0)
 	now := time.Now()
-	health := controller.Health{Live: true, ReadyReason: "sessions that were not looked at yet: 2", Sessions: map[string]int{"Unknown": 2}}
+	health := controller.Health{StartedAt: now, Live: true, ReadyReason: "sessions that were not looked at yet: 2", Sessions: map[string]int{"Unknown": 2}}
 	require.NoError(t, n.look(health, now))
 	assert.Equal(t, []string{"STATUS=2 unknown; sessions that were not looked at yet: 2\nEXTEND_TIMEOUT_USEC=30000000"}, e.heard())
 	require.NoError(t, n.look(health, now.Add(9*time.Second)))
@@ -115,6 +115,20 @@ func TestTheManagerHearsOfTheFirstLookAndOfWhatChanges(t *testing.T) {
 	health.Ready, health.ReadyReason = false, "tmux does\nnot answer"
 	require.NoError(t, n.look(health, now))
 	assert.Equal(t, []string{"STATUS=37 running, 2 dormant, 1 backing off; tmux does not answer"}, e.heard())
+}
+
+// A host must not wait for ever, with half of it up, for a tmux that does not answer.
+func TestADaemonThatLivesIsReadyAtLastThoughNotAllWasSeen(t *testing.T) {
+	e := listen(t)
+	n := e.toldBy(0)
+	start := time.Now()
+	health := controller.Health{StartedAt: start, Live: true, ReadyReason: "tmux does not answer"}
+	require.NoError(t, n.look(health, start.Add(readyAtLast-time.Second)))
+	assert.Equal(t, []string{"STATUS=no sessions; tmux does not answer\nEXTEND_TIMEOUT_USEC=30000000"}, e.heard())
+	require.NoError(t, n.look(health, start.Add(readyAtLast)))
+	assert.Equal(t, []string{"READY=1"}, e.heard())
+	require.NoError(t, n.look(health, start.Add(2*readyAtLast)))
+	assert.Empty(t, e.heard(), "once, and no more time is asked for")
 }
 
 func TestTheWatchdogIsFedAsLongAsTheLoopLives(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/muxlet/muxlet/config"
 	"github.com/muxlet/muxlet/config/systemd"
 )
 
@@ -61,14 +62,16 @@ func (p *patient) lookAtSystemd(ctx context.Context) {
 	p.lookAtBus()
 }
 
-// service is that of the system when its runtime directory is in use, else the user's own.
-func (p *patient) service() service {
-	user, _ := strings.CutPrefix(filepath.Base(p.systemRuntimeDir()), "muxlet-")
-	if user != "" && p.settings.RuntimeDir == p.systemRuntimeDir() {
-		return service{systemctl{true, p.environ()}, systemd.UnitNames(true, user), systemd.UnitNames(true, ""), p.root + systemd.SystemDir}
+func (p *patient) service() service { return p.serviceOf(p.settings) }
+
+// serviceOf is that of the system when its runtime directory is in use, else the user's own.
+func (g *globals) serviceOf(settings *config.Effective) service {
+	user, _ := strings.CutPrefix(filepath.Base(g.systemRuntimeDir()), "muxlet-")
+	if user != "" && settings.RuntimeDir == g.systemRuntimeDir() {
+		return service{systemctl{true, g.environ()}, systemd.UnitNames(true, user), systemd.UnitNames(true, ""), g.root + systemd.SystemDir}
 	}
 	names := systemd.UnitNames(false, "")
-	return service{systemctl{false, p.environ()}, names, names, filepath.Join(p.home, ".config", "systemd", "user")}
+	return service{systemctl{false, g.environ()}, names, names, filepath.Join(g.home, ".config", "systemd", "user")}
 }
 
 // starter is how a person starts the daemon: by hand only where it is no service, since one

@@ -261,7 +261,7 @@ func (o *newOptions) goOn(ctx context.Context, settings *config.Effective) error
 		if o.attachNow {
 			return fmt.Errorf("session %q is written, and comes up once a daemon runs: %w", o.name, err)
 		}
-		o.complain("No muxlet daemon runs: start one with \"muxlet daemon\", and the session comes up.")
+		o.complain("No muxlet daemon runs: start one with \"%s\", and the session comes up.", o.serviceOf(settings).starter())
 		return nil
 	}
 	if !o.attachNow {

@@ -85,7 +85,9 @@ func (g *globals) client() (*server.Client, error) {
 	if err != nil {
 		return g.clientDespite(err)
 	}
-	return server.NewClient(g.apiSocket(settings)), nil
+	client := server.NewClient(g.apiSocket(settings))
+	client.Start = g.serviceOf(settings).starter()
+	return client, nil
 }
 
 // apiSocket is where the daemon of the settings answers. In a pane of muxlet's own tmux server

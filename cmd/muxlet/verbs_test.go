@@ -33,6 +33,15 @@ func TestWithoutADaemonEveryVerbSaysHowToStartOne(t *testing.T) {
 	}
 }
 
+// A daemon that was started by hand would keep the service from its state.
+func TestWhereThereIsAUnitItIsTheWayToStartTheDaemon(t *testing.T) {
+	c := newCLI(t, nil)
+	c.write("home/.config/systemd/user/muxlet.service", "")
+	c.prepare = func(g *globals) { g.home = c.dir + "/home" }
+	assert.Equal(t, exitError, c.run("get"))
+	assert.Contains(t, c.errOut, "start one with \"systemctl --user start muxlet.service\" (or")
+}
+
 func TestAnInterruptedQuestionIsSaidToBe(t *testing.T) {
 	c := newCLI(t, newFakeDaemon(runningSession("a", 1, 5)))
 	ctx, interrupt := context.WithCancel(t.Context())

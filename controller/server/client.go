@@ -37,6 +37,7 @@ var ErrNoDaemon = errors.New("no muxlet daemon answers")
 // noDaemonError is ErrNoDaemon with the socket and what to do about it.
 type noDaemonError struct {
 	socket string
+	start  string
 	cause  error
 }
 
@@ -45,7 +46,7 @@ func (e *noDaemonError) Error() string {
 	if errors.Is(e.cause, fs.ErrPermission) {
 		return fmt.Sprintf("The socket %s may not be opened by this user: it is its daemon's owner's alone (point --runtime-dir at a daemon of your own).", e.socket)
 	}
-	return fmt.Sprintf("No muxlet daemon answers on %s: start one with \"muxlet daemon\" (or point --runtime-dir at the running one).", e.socket)
+	return fmt.Sprintf("No muxlet daemon answers on %s: start one with \"%s\" (or point --runtime-dir at the running one).", e.socket, e.start)
 }
 
 // Is makes it ErrNoDaemon.
@@ -80,6 +81,8 @@ func (e *brokenError) Unwrap() error { return e.cause }
 // ClientTimeout, and otherwise the daemon's own errors as
 // *apierrors.StatusError. It never tries again by itself.
 type Client struct {
+	// Start is the command by which a person starts the daemon, as errors name it.
+	Start   string
 	socket  string
 	timeout time.Duration
 	http    *http.Client
@@ -88,18 +91,20 @@ type Client struct {
 // NewClient is a client for the socket, which need not exist yet.
 func NewClient(socket string) *Client {
 	var dialer net.Dialer
-	return &Client{socket: socket, timeout: ClientTimeout, http: &http.Client{Transport: &http.Transport{
+	c := &Client{Start: "muxlet daemon", socket: socket, timeout: ClientTimeout}
+	c.http = &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, "unix", socket)
 			if err != nil && ctx.Err() == nil {
-				err = &noDaemonError{socket, err}
+				err = &noDaemonError{socket, c.Start, err}
 			}
 			return conn, err
 		},
 		DisableCompression: true,
 		MaxIdleConns:       1,
 		IdleConnTimeout:    10 * time.Second,
-	}}}
+	}}
+	return c
 }
 
 // Close drops the connections that are kept for the next call.

@@ -118,7 +118,7 @@ func TestNoDaemonIsOneSentenceThatNamesTheSocketAndTheNextStep(t *testing.T) {
 }
 
 func TestASocketOfSomebodyElseIsSaidToBe(t *testing.T) {
-	err := &noDaemonError{"/run/muxlet.sock", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", os.ErrPermission)}}
+	err := &noDaemonError{"/run/muxlet.sock", "muxlet daemon", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", os.ErrPermission)}}
 	require.ErrorIs(t, err, ErrNoDaemon)
 	assert.EqualError(t, err, "The socket /run/muxlet.sock may not be opened by this user: it is its daemon's owner's alone (point --runtime-dir at a daemon of your own).")
 }
