@@ -303,21 +303,8 @@ func (p *patient) lookAtServers() {
 	}
 	before := len(p.findings)
 	for _, s := range servers {
-		dir, name := filepath.Split(s.Socket)
-		if name != filepath.Base(p.settings.Paths.TmuxSocket()) || filepath.Base(s.Conf) != tmuxConf && s.Conf != unitConf {
-			continue
-		}
-		ours := s.Socket == p.settings.Paths.TmuxSocket()
-		switch {
-		case s.Process == p.tmuxServer:
-		case ours && p.tmuxServer.PID != 0 && unitOf(s.PID).Name == p.service().names.Tmux:
-			p.found(levelNote, areaServers, "", "the tmux server of %s (pid %d) waits: sessions go on in the one that was started before (pid %d), and come into it once that has ended",
-				p.service().names.Tmux, s.PID, p.tmuxServer.PID)
-		case ours && p.daemon != nil:
-			p.found(levelWarning, areaServers, fmt.Sprintf("see what is in it, then end it: kill %d", s.PID), "a second tmux server (pid %d) was started on %s", s.PID, s.Socket)
-		case !ours && !answers(filepath.Join(dir, filepath.Base(p.settings.Paths.APISocket()))):
-			p.found(levelWarning, areaServers, fmt.Sprintf("start its daemon (--runtime-dir %s), or end it with its sessions: tmux -S %s kill-server", shellWord(filepath.Clean(dir)), shellWord(s.Socket)),
-				"the tmux server of another muxlet (pid %d, %s) has no daemon", s.PID, s.Socket)
+		if filepath.Base(s.Socket) == filepath.Base(p.settings.Paths.TmuxSocket()) && (filepath.Base(s.Conf) == tmuxConf || s.Conf == unitConf) {
+			p.lookAtServer(s)
 		}
 	}
 	if p.daemon != nil {
@@ -327,5 +314,23 @@ func (p *patient) lookAtServers() {
 	}
 	if len(p.findings) == before {
 		p.found(levelOK, areaServers, "", "no server, pane or client was left behind")
+	}
+}
+
+// lookAtServer says what a tmux server is that looks like one of a muxlet and is not this
+// daemon's.
+func (p *patient) lookAtServer(s process.TmuxServer) {
+	dir := filepath.Dir(s.Socket)
+	ours := s.Socket == p.settings.Paths.TmuxSocket()
+	switch {
+	case s.Process == p.tmuxServer:
+	case ours && p.tmuxServer.PID != 0 && unitOf(s.PID).Name == p.service().names.Tmux:
+		p.found(levelNote, areaServers, "", "the tmux server of %s (pid %d) waits: sessions go on in the one that was started before (pid %d), and come into it once that has ended",
+			p.service().names.Tmux, s.PID, p.tmuxServer.PID)
+	case ours && p.daemon != nil:
+		p.found(levelWarning, areaServers, fmt.Sprintf("see what is in it, then end it: kill %d", s.PID), "a second tmux server (pid %d) was started on %s", s.PID, s.Socket)
+	case !ours && !answers(filepath.Join(dir, filepath.Base(p.settings.Paths.APISocket()))):
+		p.found(levelWarning, areaServers, fmt.Sprintf("start its daemon (--runtime-dir %s), or end it with its sessions: tmux -S %s kill-server", shellWord(filepath.Clean(dir)), shellWord(s.Socket)),
+			"the tmux server of another muxlet (pid %d, %s) has no daemon", s.PID, s.Socket)
 	}
 }

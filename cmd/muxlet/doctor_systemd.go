@@ -103,6 +103,17 @@ func (p *patient) lookAtUnits(ctx context.Context, s service, daemon unitState) 
 	if daemon.restarts >= manyRestarts {
 		p.found(levelWarning, areaSystemd, s.journal(s.names.Daemon), "systemd has restarted %s %d times", s.names.Daemon, daemon.restarts)
 	}
+	p.lookAtUnitFiles(s, again)
+	if p.daemon != nil && daemon.mainPID != p.daemon.PID {
+		p.found(levelWarning, areaSystemd, fmt.Sprintf("end it (kill %d; the sessions go on): systemd starts its own", p.daemon.PID), "the daemon that answers (pid %d) is not that of %s", p.daemon.PID, s.names.Daemon)
+	}
+	if target, err := os.Readlink("/proc/" + strconv.Itoa(daemon.mainPID) + "/exe"); err == nil && strings.HasSuffix(target, " (deleted)") {
+		p.found(levelWarning, areaSystemd, again, "the program of %s was replaced, and the old one runs still", s.names.Daemon)
+	}
+}
+
+// lookAtUnitFiles says which units are not those that this program would write.
+func (p *patient) lookAtUnitFiles(s service, again string) {
 	for _, name := range []string{s.files.Daemon, s.files.Tmux, s.files.Socket, s.files.Slice} {
 		file, err := os.ReadFile(filepath.Join(s.dir, name))
 		switch {
@@ -112,12 +123,6 @@ func (p *patient) lookAtUnits(ctx context.Context, s service, daemon unitState) 
 		case !systemd.Current(name, file):
 			p.found(levelWarning, areaSystemd, again, "%s was written by another version of muxlet", name)
 		}
-	}
-	if p.daemon != nil && daemon.mainPID != p.daemon.PID {
-		p.found(levelWarning, areaSystemd, fmt.Sprintf("end it (kill %d; the sessions go on): systemd starts its own", p.daemon.PID), "the daemon that answers (pid %d) is not that of %s", p.daemon.PID, s.names.Daemon)
-	}
-	if target, err := os.Readlink("/proc/" + strconv.Itoa(daemon.mainPID) + "/exe"); err == nil && strings.HasSuffix(target, " (deleted)") {
-		p.found(levelWarning, areaSystemd, again, "the program of %s was replaced, and the old one runs still", s.names.Daemon)
 	}
 }
 

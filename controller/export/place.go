@@ -144,7 +144,7 @@ func Finish(dir string, kinds Kinds) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && !(isBeside(p.Staging, dir, stagingInfix) && isBeside(p.Aside, dir, asideInfix)) {
+	if err == nil && (!isBeside(p.Staging, dir, stagingInfix) || !isBeside(p.Aside, dir, asideInfix)) {
 		err = durable.ErrCorrupt
 	}
 	if err != nil {
