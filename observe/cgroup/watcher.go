@@ -24,6 +24,7 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	watched map[string]*watch
+	slice   sliceKills
 }
 
 // watch is one scope that is watched, by the path of its events.
@@ -42,6 +43,7 @@ func NewWatcher(t Tree, now func() time.Time) (*Watcher, error) {
 		return w, err
 	}
 	w.inotify = inotify
+	w.lookAtSlice()
 	go w.run()
 	return w, nil
 }
@@ -70,16 +72,16 @@ func (w *Watcher) Watch(s observe.Scope, key string) {
 	if w.watched[path] != nil {
 		return
 	}
-	if err := w.inotify.Add(path); err != nil {
-		return
+	w.lookAtSlice()
+	// It may not be there: a client may have been ended before it is known, and its scope with it.
+	_ = w.inotify.Add(path)
+	found := &watch{scope: s, key: key}
+	w.watched[path] = found
+	// Counted after the watch was set: what comes later gives a notice. When an older scope's
+	// kills were is not known; in one that was made just now, all of it has just been.
+	if w.look(found) && !w.tree.isYoung(s, w.now()) {
+		found.oom.At = time.Time{}
 	}
-	// Counted after the watch was set: what comes later gives a notice.
-	kills, err := w.tree.oomKills(s.ControlGroup)
-	if err != nil {
-		_ = w.inotify.Remove(path)
-		return
-	}
-	w.watched[path] = &watch{scope: s, key: key, oom: observe.OOM{Kills: kills}}
 }
 
 // Forget stops watching a scope.
@@ -87,9 +89,11 @@ func (w *Watcher) Forget(s observe.Scope) {
 	path := w.eventsOf(s)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.watched[path] == nil {
+	found := w.watched[path]
+	if found == nil {
 		return
 	}
+	w.slice.claimed += found.oom.Kills
 	delete(w.watched, path)
 	// It may be gone with its file.
 	_ = w.inotify.Remove(path)
@@ -101,6 +105,7 @@ func (w *Watcher) OOM(s observe.Scope) observe.OOM {
 	defer w.mu.Unlock()
 	if found := w.watched[w.eventsOf(s)]; found != nil {
 		w.look(found)
+		w.claim(found)
 		return found.oom
 	}
 	return observe.OOM{}
@@ -129,6 +134,7 @@ func (w *Watcher) run() {
 
 func (w *Watcher) take(path string) {
 	w.mu.Lock()
+	w.lookAtSlice()
 	found := w.watched[path]
 	news := found != nil && w.look(found)
 	w.mu.Unlock()
@@ -149,4 +155,18 @@ func (w *Watcher) look(found *watch) (news bool) {
 	}
 	found.oom = observe.OOM{Kills: kills, At: w.now()}
 	return true
+}
+
+// claim tells a kill in the slice of a scope that is gone, for which none was read. It is
+// done when somebody asks for that scope alone, not for each that goes: others end in
+// other ways at the same time. w.mu is held.
+func (w *Watcher) claim(found *watch) {
+	_, err := w.tree.oomKills(found.scope.ControlGroup)
+	if !vanished(err) || w.now().Sub(found.oom.At) < young {
+		return
+	}
+	w.lookAtSlice()
+	if w.now().Sub(w.slice.rose) < young && w.unclaimed() > 0 {
+		found.oom = observe.OOM{Kills: found.oom.Kills + 1, At: w.slice.rose}
+	}
 }
