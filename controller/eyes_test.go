@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/clock"
 
+	"github.com/muxlet/muxlet/controller/metrics"
 	"github.com/muxlet/muxlet/observe"
 )
 
@@ -50,7 +51,7 @@ func believe(a observe.Answer) snapshot {
 func TestCallersOfOneInstantShareAListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tmux := &slowTmux{answer: observe.Answer{Kind: observe.AnswerListed}}
-		e := newEyes(Options{Clock: clock.RealClock{}, Tmux: tmux})
+		e := newEyes(Options{Clock: clock.RealClock{}, Tmux: tmux, Metrics: metrics.New("test", time.Now())})
 		var callers sync.WaitGroup
 		var seen [8]*snapshot
 		for i := range seen {
@@ -69,7 +70,7 @@ func TestCallersOfOneInstantShareAListing(t *testing.T) {
 func TestAListingThatBeganTooEarlyIsFollowedByOneForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tmux := &slowTmux{answer: observe.Answer{Kind: observe.AnswerListed}}
-		e := newEyes(Options{Clock: clock.RealClock{}, Tmux: tmux})
+		e := newEyes(Options{Clock: clock.RealClock{}, Tmux: tmux, Metrics: metrics.New("test", time.Now())})
 		var callers sync.WaitGroup
 		callers.Go(func() { e.at(t.Context(), time.Now(), believe) })
 		<-time.After(500 * time.Millisecond)
@@ -88,7 +89,7 @@ func TestAListingThatBeganTooEarlyIsFollowedByOneForAll(t *testing.T) {
 func TestAListingThatIsNewEnoughIsNotMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tmux := &slowTmux{answer: observe.Answer{Kind: observe.AnswerListed}}
-		e := newEyes(Options{Clock: clock.RealClock{}, Tmux: tmux})
+		e := newEyes(Options{Clock: clock.RealClock{}, Tmux: tmux, Metrics: metrics.New("test", time.Now())})
 		began := time.Now()
 		first := e.at(t.Context(), began, believe)
 		<-time.After(time.Hour)
@@ -102,7 +103,7 @@ func TestAListingThatIsNewEnoughIsNotMadeAgain(t *testing.T) {
 func TestTheTimeOfNotKnowingStartsWithTheFirstFailedLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tmux := &slowTmux{answer: observe.Answer{Kind: observe.AnswerListed}}
-		e := newEyes(Options{Clock: clock.RealClock{}, Tmux: tmux})
+		e := newEyes(Options{Clock: clock.RealClock{}, Tmux: tmux, Metrics: metrics.New("test", time.Now())})
 		known := time.Now()
 		e.at(t.Context(), known, believe)
 		_, lastKnown, unknownSince := e.latest()
