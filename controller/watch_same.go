@@ -56,6 +56,7 @@ func sameCondition(a, b metav1.Condition) bool {
 func sameClient(a, b *spec.ClientStatus) bool {
 	return a.Incarnation == b.Incarnation && a.Pid == b.Pid && a.RestartCount == b.RestartCount && a.Ready == b.Ready &&
 		a.StartedAt.Equal(b.StartedAt) && slices.Equal(a.Survivors, b.Survivors) &&
+		same(a.Scope, b.Scope, func(x, y *spec.ScopeStatus) bool { return *x == *y }) &&
 		same(a.LastTermination, b.LastTermination, sameTermination)
 }
 
