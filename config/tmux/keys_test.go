@@ -70,8 +70,13 @@ func TestKeysRunMuxletOnAnyPath(t *testing.T) {
 			}
 			// The picker is last: while its popup stands, keys are the popup's.
 			for _, press := range []struct{ key, verb string }{{KeyNext, "next"}, {KeyPick, "pick"}} {
-				_, err = terminal.WriteString(prefix.typed + press.key)
-				require.NoError(t, err)
+				// tmux takes keys within a millisecond of each other, or of the session's last
+				// activity, for a paste, which presses no bound key (assume-paste-time).
+				for _, typed := range []string{prefix.typed, press.key} {
+					<-time.After(5 * time.Millisecond)
+					_, err = terminal.WriteString(typed)
+					require.NoError(t, err)
+				}
 				require.Eventually(t, func() bool { _, err := os.Stat(ran); return err == nil }, 20*time.Second, 10*time.Millisecond, press.verb)
 				said, err := os.ReadFile(ran)
 				require.NoError(t, err)

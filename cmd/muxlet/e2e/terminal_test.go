@@ -9,7 +9,9 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
@@ -71,8 +73,19 @@ func (tm *terminal) shows(text string) {
 	tm.w.waitFor("the terminal shows "+text, func() bool { return bytes.Contains([]byte(tm.text()), []byte(text)) })
 }
 
+// stroke is the time between two keys of a quick person. tmux takes keys that follow each
+// other, or the session's last activity, within a millisecond for a paste (assume-paste-time),
+// and a paste presses no bound key.
+const stroke = 5 * time.Millisecond
+
 func (tm *terminal) types(keys string) {
 	tm.w.Helper()
+	if rest, ok := strings.CutPrefix(keys, "\x02"); ok {
+		_, err := tm.pty.WriteString("\x02")
+		require.NoError(tm.w, err)
+		<-time.After(stroke)
+		keys = rest
+	}
 	_, err := tm.pty.WriteString(keys)
 	require.NoError(tm.w, err)
 }
