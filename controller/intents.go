@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -254,6 +255,10 @@ func (c *Controller) demand(ctx context.Context, name string, kind plan.Request)
 		}
 		if err := c.obstacleTo(ctx, name, timeout); err != nil {
 			return err
+		}
+		// The client that runs would end, and no other could be started.
+		if why := plan.Unlimitable(cmp.Or(c.wishOf(s).Spec, rec.Spec), c.scopesFor()); kind == plan.RequestRestart && why != "" {
+			return server.NewError(server.ReasonProvisioningFailed, name, why)
 		}
 	}
 	return c.askUntil(ctx, name, kind, timeout)

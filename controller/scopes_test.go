@@ -178,6 +178,24 @@ func TestLimitsWaitForTheManagerThatPutsThemInForce(t *testing.T) {
 
 // A manager that can be reached and refuses is not asked over and over; one that came in
 // its place is.
+// A person who asks for another client must not lose the one that runs for limits that nobody
+// can put in force.
+func TestARestartWhoseLimitsCannotBePutInForceIsRefused(t *testing.T) {
+	w := makeScoped(t)
+	w.Boot()
+	w.Run("shop")
+	before := w.Client("shop").Process
+	w.Apply(w.limited("shop", "64Mi"))
+	w.Eventually("the limits are wanted", func() bool { return !w.Record("shop").Spec.Resources.Limits.None() })
+	require.ErrorContains(t, w.Controller().Restart(t.Context(), "shop"), "spec.resources.limits cannot be put in force")
+	assert.Equal(t, before, w.Client("shop").Process)
+	assert.Nil(t, w.Record("shop").Intent, "nothing of it is left to be done later")
+
+	w.listen()
+	require.NoError(t, w.Controller().Restart(t.Context(), "shop"))
+	w.WaitFor("shop", envtest.Incarnation(2))
+}
+
 func TestAManagerThatRefusesIsAskedAgainWhenItIsAnotherOne(t *testing.T) {
 	w := makeScoped(t)
 	w.listen()

@@ -43,11 +43,15 @@ func needsLimits(s *spec.SessionSpec) bool {
 
 // unlimitable is why the limits of the session cannot be put in force; empty when they
 // can as far as is known, or need not.
-func (p *pass) unlimitable() string {
-	if p.rec.Spec == nil || !p.Scopes.Known || p.Scopes.Bus != "" || !needsLimits(p.rec.Spec) {
+func (p *pass) unlimitable() string { return Unlimitable(p.rec.Spec, p.Scopes) }
+
+// Unlimitable is why a spec's limits cannot be put in force, in one sentence; empty when
+// they can as far as is known, or need not. The spec may be nil.
+func Unlimitable(s *spec.SessionSpec, scopes Scopes) string {
+	if s == nil || !scopes.Known || scopes.Bus != "" || !needsLimits(s) {
 		return ""
 	}
-	return fmt.Sprintf("spec.resources.limits cannot be put in force: %s; start the systemd manager of this user (loginctl enable-linger), or set spec.resources.onUnsupported: Ignore", p.Scopes.Problem)
+	return fmt.Sprintf("spec.resources.limits cannot be put in force: %s; start the systemd manager of this user (loginctl enable-linger), or set spec.resources.onUnsupported: Ignore", scopes.Problem)
 }
 
 // scopeOrder is the scope of a new client; nil when it needs none and could have none.
